@@ -1,11 +1,12 @@
 //! What the operator remembers of a `ConnectorStaged` over restarts: the content of `status.state`, as JSON.
 //!
-//! It is not part of the API. Nothing in it is cut, because decisions are made from it. What users look at of it, such as the
-//! id, the status shows beside it.
+//! It is not part of the API. Nothing in it is cut, because decisions are made from it. What users look at of it, such
+//! as the id, the status shows beside it.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::connector_staged::ConnectorStaged;
 use super::connector_staged_status::{ConnectorStagedStatus, StagedDeployable};
 
 /// Version of the JSON that this version of the operator reads and writes.
@@ -148,6 +149,16 @@ impl StagedState {
     #[must_use]
     pub fn is_call_open(&self) -> bool {
         self.call.as_ref().is_some_and(|call| call.outcome == CallOutcome::Unknown)
+    }
+}
+
+impl ConnectorStaged {
+    /// Returns what the operator remembers.
+    ///
+    /// # Errors
+    /// As [`ConnectorStagedStatus::remembered`].
+    pub fn remembered(&self) -> Result<StagedState, String> {
+        self.status.as_ref().map_or_else(|| Ok(StagedState::default()), ConnectorStagedStatus::remembered)
     }
 }
 

@@ -54,8 +54,7 @@ pub(super) async fn plan_staged(
         Reached::Not(condition) => return Ok(staged::Projection::problem(condition)),
         Reached::Unasked(why) => return Ok(local::staged_not_asked(why)),
     };
-    let state = object.status.as_ref().and_then(|status| status.remembered().ok());
-    let id = state.and_then(|state| state.id);
+    let id = object.remembered().ok().and_then(|state| state.id);
     let record = match connector_staged::observe::read(&*api, &spec.key, id.as_deref()).await {
         Ok(record) => record,
         Err(error) => return Ok(staged::Projection::problem(problem::condition(&error, &project.spec().project_key))),

@@ -228,7 +228,7 @@ impl Stage {
     /// # Errors
     /// A sentence about a status that this version does not understand.
     fn of(inputs: &Inputs<'_>, outcome: &mut Projection) -> Result<Self, String> {
-        let mut state = inputs.object.status.as_ref().map_or_else(|| Ok(State::default()), |it| it.remembered())?;
+        let mut state = inputs.object.remembered()?;
         let mut record = inputs.record.map(|record| Observed::of(record, &inputs.object.spec));
         let mut busy = false;
         if let Some(record) = &mut record {

@@ -23,8 +23,8 @@ pub(super) struct Answer {
     pub(super) error: Option<ApiError>,
 }
 
-/// Sends a call by `send_before`, or not at all. `begun`: what was persisted of it; `record`: what was read before; `id`: that
-/// of the connector, except for a create.
+/// Sends a call by `send_before`, or not at all. `begun`: what was persisted of it; `record`: what was read before;
+/// `id`: that of the connector, except for a create.
 pub(super) async fn send(
     api: &(impl ConnectApi + StagedApi),
     spec: &ConnectorStagedSpec,

@@ -1,9 +1,9 @@
 //! Decides the next step of a staged connector: compares the record with the spec, and sends at most one call.
 //!
-//! Pure: no cluster, no network, no clock. Everything that is sent can be read back, and each change names the version that
-//! was read (contract section 10), so the service accepts at most one of two calls from one version, however late they
-//! arrive. Therefore a call may be repeated as long as the record shows the version from which it was sent; a higher version
-//! shows what came of it. `docs/rules.md` has the rules.
+//! Pure: no cluster, no network, no clock. Everything that is sent can be read back, and each change names the version
+//! that was read (contract section 10), so the service accepts at most one of two calls from one version, however late
+//! they arrive. Therefore a call may be repeated as long as the record shows the version from which it was sent; a
+//! higher version shows what came of it. `docs/rules.md` has the rules.
 
 use std::time::Duration;
 
@@ -156,8 +156,8 @@ pub enum ReachedStep {
 pub enum Response {
     /// Accepted; the record in the response.
     Accepted(Observed),
-    /// Nothing happened, and the input has to change; of an update with several actions some may have been taken (contract
-    /// section 6).
+    /// Nothing happened, and the input has to change; of an update with several actions some may have been taken
+    /// (contract section 6).
     Refused,
     /// Nothing happened, and the same call may work soon: busy, throttled, not sent.
     NotTaken,
@@ -176,7 +176,8 @@ pub fn decide(input: &Input<'_>) -> Decision {
     }
     let mut table = Table { input, state, memory };
     if let Some(call) = &mut table.state.call {
-        // The clock was set back: its age counts from now on. While that of another leader was ahead, this one waits longer.
+        // The clock was set back: its age counts from now on. While that of another leader was ahead, this one waits
+        // longer.
         if call.at > later(input.now, QUIET_PERIOD) {
             call.at = input.now;
         }
@@ -244,14 +245,14 @@ pub fn after(before: &State, begun: &State, tag: &str, response: &Response) -> S
     state
 }
 
-/// Returns the state after a call with which nothing happened. What is known of the call before it stays: that one may still
-/// arrive.
+/// Returns the state after a call with which nothing happened. What is known of the call before it stays: that one may
+/// still arrive.
 fn unsent(before: &State, begun: &State) -> State {
     State { handled_request: begun.handled_request.clone(), ..before.clone() }
 }
 
-/// Returns what a call is sent for: one that was refused is not repeated in a loop for the same cause. Another version of the
-/// record may accept it.
+/// Returns what a call is sent for: one that was refused is not repeated in a loop for the same cause. Another version
+/// of the record may accept it.
 #[must_use]
 pub fn cause(kind: CallKind, intent: &Intent, record: Option<&Observed>) -> String {
     let version = record.map(|record| record.version);
@@ -266,8 +267,8 @@ fn digest(kind: CallKind, intent: &Intent) -> String {
     }
 }
 
-/// Returns the pause before the next look at something that has been going on for `age`: 3 s at first, later a fifth of it, up
-/// to 30 s.
+/// Returns the pause before the next look at something that has been going on for `age`: 3 s at first, later a fifth of
+/// it, up to 30 s.
 fn pace(age: Duration) -> Duration {
     (age / 5).clamp(Duration::from_secs(3), Duration::from_secs(30))
 }
@@ -330,6 +331,9 @@ impl Table<'_> {
         if let Some(call) = self.state.call.as_ref().filter(|_| self.since_call() < QUIET_PERIOD) {
             return self.wait(call.kind);
         }
+        if let Some(call) = self.state.call.as_mut().filter(|call| call.outcome == CallOutcome::Unknown) {
+            call.outcome = CallOutcome::Lost;
+        }
         let since = *self.memory.absent_since.get_or_insert(self.input.now);
         match ABSENCE.saturating_sub(between(since, self.input.now)) {
             Duration::ZERO => Step::Report(Outcome::Disappeared, None),
@@ -352,8 +356,8 @@ impl Table<'_> {
         self.next(record)
     }
 
-    /// The record does not show the last call, or the read is older than it. Nothing is concluded from that; but a call of
-    /// which no more is known may be sent again, or another one in its place.
+    /// The record does not show the last call, or the read is older than it. Nothing is concluded from that; but a call
+    /// of which no more is known may be sent again, or another one in its place.
     fn unseen(&mut self, record: &Observed, call: &StagedCall, from: i64) -> Step {
         if call.outcome == CallOutcome::Accepted || record.version < from || record.is_busy() {
             return self.wait(call.kind);
@@ -561,8 +565,8 @@ impl Table<'_> {
         self.state.call.as_ref().map(|call| call.kind)
     }
 
-    /// Whether the desired connector was sent, and the record still shows what it showed afterwards: the service normalizes
-    /// it.
+    /// Whether the desired connector was sent, and the record still shows what it showed afterwards: the service
+    /// normalizes it.
     fn is_all_there_will_be(&self, record: &Observed) -> bool {
         let sent = self.state.sent.as_ref();
         sent.is_some_and(|sent| sent.digest == self.input.intent.digest && sent.shown == record.digest)

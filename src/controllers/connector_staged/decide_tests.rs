@@ -49,6 +49,7 @@ fn done() -> Observed {
     }
 }
 
+#[allow(clippy::unnecessary_wraps, reason = "what a decision takes")]
 fn seen(change: impl FnOnce(&mut Observed)) -> Option<Observed> {
     let mut record = done();
     change(&mut record);
@@ -217,7 +218,7 @@ fn a_tag_is_updated_previewed_and_published_in_steps() {
             "Settled(Published)",
         ),
         ("failed", owned(published), wanted(), seen(failed), "PublishingFailed"),
-        ("failed, and asked for again", owned(published), with(|it| asked(it)), seen(failed), "send Publish"),
+        ("failed, and asked for again", owned(published), with(asked), seen(failed), "send Publish"),
         ("certifying", owned(published), with(certified), seen(|it| it.phase = Phase::Certifying), "Certifying"),
         ("published without the certification", owned(|_| {}), with(certified), seen(|_| {}), "send Publish"),
     ]);
@@ -275,6 +276,8 @@ fn rule_5_two_404s_30_s_apart_and_late_enough_after_the_last_call_prove_absence(
         assert_eq!(step(&decision), expected, "{case}");
         assert_eq!(decision.memory.absent_since, counts_since.map(|ago| at(NOW - ago)), "{case}");
     }
+    let lost = decided(&begun(Update, 120, 6), &wanted(), None, &since(None));
+    assert_eq!(lost.state.call.map(|call| call.outcome), Some(Lost), "nothing is in progress any more");
     let found = decided(&owned(|_| {}), &wanted(), Some(&done()), &since(Some(29)));
     assert_eq!(found.memory.absent_since, None, "it is there");
 }

@@ -87,8 +87,8 @@ impl Reconciler<'_> {
         })
     }
 
-    /// Persists what is about to be sent, sends it, and records what came of it. If the object was changed since it was read,
-    /// nothing is sent.
+    /// Persists what is about to be sent, sends it, and records what came of it. If the object was changed since it was
+    /// read, nothing is sent.
     async fn send(
         &mut self,
         api: &(impl ConnectApi + StagedApi),
@@ -166,7 +166,8 @@ impl Reconciler<'_> {
         self.memory.backoff.failed(asked, error, Duration::ZERO, now)
     }
 
-    /// Reports a call that was sent, unless the service refused it. What begins or ends a record is reported with its outcome.
+    /// Reports a call that was sent, unless the service refused it. What begins or ends a record is reported with its
+    /// outcome.
     fn report_sent(&self, answer: &Answer, kind: CallKind, reason: EventReason, read: &Read) {
         let lost = match (&answer.response, &answer.error) {
             (Response::Accepted(_), _) => "",
@@ -193,7 +194,8 @@ impl Reconciler<'_> {
         self.context.report(&self.object, EventType::Normal, reason, "Reconcile", &note);
     }
 
-    /// Reports what stays at the remote because somebody removed the object together with its finalizer during a create.
+    /// Reports what stays at the remote because somebody removed the object together with its finalizer during a
+    /// create.
     fn report_left_behind(&self, state: &State) {
         let created = state.call.as_ref().filter(|call| call.kind == CallKind::Create).and(state.id.as_ref());
         let Some(id) = created else { return };

@@ -1,4 +1,5 @@
-//! Reads what a decision is made from: the staged connector at the remote, and the objects that prove a tag. Changes nothing.
+//! Reads what a decision is made from: the staged connector at the remote, and the objects that prove a tag. Changes
+//! nothing.
 //!
 //! Each reconcile reads its own connector: users have few of them, and each reconcile has to see what the one before
 //! changed.
@@ -51,8 +52,8 @@ pub async fn read(api: &dyn ConnectApi, key: &str, id: Option<&str>) -> Result<O
     api.staged(&selector).await
 }
 
-/// Checks that the project of a connector that was not found is there: one that answers 404 to everything proves nothing
-/// (rule 5).
+/// Checks that the project of a connector that was not found is there: one that answers 404 to everything proves
+/// nothing (rule 5).
 ///
 /// # Errors
 /// Those of the Connect API.

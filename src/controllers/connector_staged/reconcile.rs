@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use connect_api::model::ConnectorStaged as Record;
 use connect_api::scopes::Right;
+use connect_api::{ApiError, ConnectApi};
 use kube::ResourceExt;
 use kube::api::Api;
 use kube::runtime::controller::Action;
@@ -40,7 +41,8 @@ const PROJECT_AGAIN: Duration = Duration::from_mins(1);
 /// Pause before a project is looked up again whose own controller has not reconciled it yet.
 const NOT_YET_RECONCILED_AGAIN: Duration = Duration::from_secs(5);
 
-/// Reconciles one resource and returns what follows and how it ended. Never fails: an error becomes a condition or a retry.
+/// Reconciles one resource and returns what follows and how it ended. Never fails: an error becomes a condition or a
+/// retry.
 pub async fn reconcile(cached: Arc<ConnectorStaged>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
     let object_ref = object_ref(&*cached);
     context.requeue_timers.set(&object_ref, None);
@@ -124,7 +126,7 @@ impl<'a> Reconciler<'a> {
 
     /// The reconcile. A deletion takes the same path with another decision.
     async fn reconcile(&mut self) -> Result<Next, kube::Error> {
-        let state = self.object.status.as_ref().map_or_else(|| Ok(State::default()), |status| status.remembered());
+        let state = self.object.remembered();
         // Who waited for more than the project goes on to be enqueued by it until this reconcile decides.
         self.note_references(!self.context.references.uses(self.object_ref, Named::Deployment).is_empty());
         if self.needs_no_remote(state.as_ref().ok()) {
@@ -207,19 +209,12 @@ impl<'a> Reconciler<'a> {
         identity: &RemoteIdentity,
         state: &State,
     ) -> Result<Next, kube::Error> {
-        let (spec, at) = (&self.object.spec, self.context.clock.now());
-        let api = remote.api();
-        let mut read = observe::read(&api, &spec.key, state.id.as_deref()).await;
-        if let Ok(None) = read
-            && (state.id.is_some() || is_deleting(&self.object))
-            && let Err(error) = observe::is_there(&api).await
-        {
-            self.memory.of_decision.absent_since = None;
-            read = Err(error);
-        }
-        let record = match read {
+        let (api, now) = (remote.api(), self.context.clock.now());
+        let record = match self.look(&api, state).await {
             Ok(record) => record,
             Err(error) => {
+                // What was not found before proves nothing by now.
+                self.memory.of_decision.absent_since = None;
                 let condition = match remote.health() {
                     Health::Failing(outage) => problem::condition_of_outage(&outage, &identity.project_key),
                     Health::Good { .. } | Health::Unknown => problem::condition(&error, &identity.project_key),
@@ -229,29 +224,29 @@ impl<'a> Reconciler<'a> {
                 return Ok(Next::Again(Some(pause)));
             }
         };
-        let observed = record.as_ref().map(|record| Observed::of(record, spec));
+        let observed = record.as_ref().map(|record| Observed::of(record, &self.object.spec));
         let mut read = Read { identity: identity.clone(), record, unproven: Vec::new() };
         let mut intent = intent::intent(&self.object);
         let memory = self.memory.of_decision.clone();
-        let mut input = Input { state, intent: &intent, record: observed.as_ref(), memory: &memory, now: at };
-        let mut decision = decide(&input);
+        let mut decision = decide(&Input { state, intent: &intent, record: observed.as_ref(), memory: &memory, now });
         let waits = matches!(decision.step, Step::Report(Outcome::AwaitingProof, _));
         // Before the proofs are read: a change of one then enqueues the resource.
         self.note_references(waits);
         if waits {
             read.unproven = self.unproven(&decision.state).await?;
             intent.proven = read.unproven.is_empty();
-            input = Input { state, intent: &intent, record: observed.as_ref(), memory: &memory, now: at };
+        }
+        let input = Input { state, intent: &intent, record: observed.as_ref(), memory: &memory, now };
+        if waits {
             decision = decide(&input);
         }
-        if let Step::Send(_) = decision.step {
-            let missing = remote.lacking(self.object_ref, &[Right::ManageConnectors]);
-            if !missing.is_empty() {
-                let condition = problem::unpermitted(&missing, &identity.project_key);
-                self.write(Some(&decision.state), condition, Some(identity), Seen::of(read.record.as_ref())).await?;
-                self.note_result(&decision.state, observed.as_ref());
-                return Ok(Next::Again(Some(self.interval())));
-            }
+        let needed: &[Right] = if let Step::Send(_) = decision.step { &[Right::ManageConnectors] } else { &[] };
+        let missing = remote.lacking(self.object_ref, needed);
+        if !missing.is_empty() {
+            let condition = problem::unpermitted(&missing, &identity.project_key);
+            self.write(Some(&decision.state), condition, Some(identity), Seen::of(read.record.as_ref())).await?;
+            self.note_result(&decision.state, observed.as_ref());
+            return Ok(Next::Again(Some(self.interval())));
         }
         // Rule 29 again: the permission may have been withdrawn since.
         if let Permission::Denied(condition) = self.permission() {
@@ -263,6 +258,15 @@ impl<'a> Reconciler<'a> {
             claim_status => return self.report_key_conflict(claim_status).await,
         }
         self.execute(&api, &read, &input, decision).await
+    }
+
+    /// Reads the record. That there is none counts only if the project answers at all (rule 5).
+    async fn look(&self, api: &impl ConnectApi, state: &State) -> Result<Option<Record>, ApiError> {
+        let record = observe::read(api, &self.object.spec.key, state.id.as_deref()).await?;
+        if record.is_none() && (state.id.is_some() || is_deleting(&self.object)) {
+            observe::is_there(api).await?;
+        }
+        Ok(record)
     }
 
     /// Remembers which objects enqueue this resource. `waits`: it waits for more than its project.
@@ -297,8 +301,8 @@ impl<'a> Reconciler<'a> {
         Ok(proof::missing(after, &target, &objects))
     }
 
-    /// Whether the decision may be carried out. A create, and taking over what exists, are announced to the other resources
-    /// first.
+    /// Whether the decision may be carried out. A create, and taking over what exists, are announced to the other
+    /// resources first.
     fn claim(&self, remote: &Remote, identity: &RemoteIdentity, state: &State, decision: &Decision) -> ClaimStatus {
         let creates = matches!(decision.step, Step::Send(Call { kind: CallKind::Create, .. }));
         if !creates && decision.state.id == state.id {

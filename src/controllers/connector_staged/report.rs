@@ -30,8 +30,8 @@ impl Reconciler<'_> {
     /// remember from now on, after an observation; `None`: what is stored stays.
     ///
     /// # Errors
-    /// Those of the API server; 409 if the object was changed meanwhile; and that it drops the state, without which nothing
-    /// may be sent.
+    /// Those of the API server; 409 if the object was changed meanwhile; and that it drops the state, without which
+    /// nothing may be sent.
     pub(super) async fn write(
         &mut self,
         state: Option<&State>,
@@ -73,8 +73,8 @@ impl Reconciler<'_> {
         Ok(())
     }
 
-    /// Records what came of a call. An edit meanwhile does not make the response a lost one, as long as the status has what
-    /// was sent. Returns false if the object is gone.
+    /// Records what came of a call. An edit meanwhile does not make the response a lost one, as long as the status has
+    /// what was sent. Returns false if the object is gone.
     pub(super) async fn record(
         &mut self,
         state: &State,
@@ -98,8 +98,8 @@ impl Reconciler<'_> {
         }
     }
 
-    /// Takes over what others have changed of the object, except for its spec: the call was for the one that was read. Returns
-    /// false if the operator's part of its status is not what was read.
+    /// Takes over what others have changed of the object, except for its spec: the call was for the one that was read.
+    /// Returns false if the operator's part of its status is not what was read.
     fn take_metadata(&mut self, found: ConnectorStaged) -> bool {
         let state = |object: &ConnectorStaged| object.status.as_ref().and_then(|status| status.state.clone());
         if found.metadata.uid != self.object.metadata.uid || state(&found) != state(&self.object) {

@@ -134,8 +134,7 @@ managed_kind!(ActionCheck, Check, |_| None, |_| None, |_| None);
 /// Returns the key that a staged connector claims. A state that this version does not understand may have anything, so it
 /// counts as begun.
 fn staged_claim(staged: &ConnectorStaged) -> ClaimRequest {
-    let status = staged.status.clone().unwrap_or_default();
-    let state = status.remembered();
+    let (status, state) = (staged.status.clone().unwrap_or_default(), staged.remembered());
     ClaimRequest {
         project: staged.spec.project_ref.clone(),
         key: staged.spec.key.clone(),

@@ -3,8 +3,8 @@
 
 use connect_operator::controllers::connector_deployment::state;
 use connect_operator::controllers::values::digest::{Comparison, Digest};
-use connect_operator::crd::{ConnectProjectStatus, ConnectorStagedStatus};
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
+use connect_operator::crd::{ConnectProjectStatus, ConnectorStagedStatus};
 
 /// A status in JSON: a state that can be read survives decoding and encoding.
 pub(crate) fn status(data: &[u8]) {

@@ -16,7 +16,8 @@ use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::reporting::conditions;
 use connect_operator::crd::connector_staged_status::ConnectorStagedStatus;
 use connect_operator::crd::{
-    AdoptionPolicy, CallOutcome, ConnectorStaged, ConnectorStagedSpec, DeletionPolicy, Publish, StagedCallKind, StagedState,
+    AdoptionPolicy, CallOutcome, ConnectorStaged, ConnectorStagedSpec, DeletionPolicy, Publish, StagedCallKind,
+    StagedState,
 };
 use connect_operator::names;
 use dev_server::World;

@@ -25,12 +25,7 @@ fn forbidden(object: &ConnectorStaged, kind: Type) -> Option<&'static str> {
 
 impl Checker {
     /// Checks an operation that is about to be sent, and records that of a DELETE.
-    pub(super) fn check_staged_written(
-        &mut self,
-        uid: &str,
-        object: &ConnectorStaged,
-        now: Timestamp,
-    ) {
+    pub(super) fn check_staged_written(&mut self, uid: &str, object: &ConnectorStaged, now: Timestamp) {
         let call = object.status.as_ref().and_then(|status| remembered(status).call);
         let begun = call.filter(|call| call.outcome == CallOutcome::Unknown);
         let Some(begun) = begun else { return };

@@ -26,7 +26,7 @@ use crate::controllers::queue::backoff::Asked;
 use crate::controllers::reconcile::unwritten::Unwritten;
 use crate::controllers::reconcile::{self, Next, is_deleting, is_ours};
 use crate::controllers::references::Named;
-use crate::controllers::remote::{Health, NotAdmitted, Purpose, Remote};
+use crate::controllers::remote::{Health, NotAdmitted, Remote};
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::problem;
 use crate::controllers::reporting::reason::Reason;
@@ -41,34 +41,26 @@ const PROJECT_AGAIN: Duration = Duration::from_mins(1);
 /// Pause before a project is looked up again whose own controller has not reconciled it yet.
 const NOT_YET_RECONCILED_AGAIN: Duration = Duration::from_secs(5);
 
-/// Reconciles one resource and returns what follows and how it ended. Never fails: an error becomes a condition or a
-/// retry.
-pub async fn reconcile(cached: Arc<ConnectorStaged>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
-    let object_ref = object_ref(&*cached);
+/// Reconciles one resource, as it was just read, and returns what follows and how it ended. Never fails: an error becomes a
+/// condition or a retry.
+pub async fn reconcile(object: Arc<ConnectorStaged>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
+    let object_ref = object_ref(&*object);
     context.requeue_timers.set(&object_ref, None);
+    // Its labels have moved it to another install, or its deletion waits for others.
+    if !is_ours(&*object) || !context.scope.selects(object.labels()) {
+        forget(&context, &object_ref);
+        return (Action::await_change(), ReconcileOutcome::Gone);
+    }
     let api: Api<ConnectorStaged> = Api::namespaced(context.client.clone(), &object_ref.namespace);
-    let (mut reason, mut pause) = (None, reconcile::AFTER_CLUSTER_ERROR);
-    let is_it = |object: &ConnectorStaged| object.uid() == cached.uid() && context.scope.selects(object.labels());
-    let outcome = match api.get_opt(&object_ref.name).await {
-        Ok(Some(object)) if is_ours(&object) && is_it(&object) => {
-            let mut reconciler = Reconciler::new(&context, &object_ref, api, object);
-            // Boxed to keep the futures around a reconcile small.
-            let outcome = match Box::pin(reconciler.reconcile()).await {
-                Err(error) => reconciler.report_kubernetes_error(refusal::ANY, error).await,
-                outcome => outcome,
-            };
-            if let Err(error) = &outcome {
-                pause = reconciler.pause_after(error);
-            }
-            reason = reconciler.reason();
-            context.staged.insert(&object_ref, reconciler.memory);
-            outcome
-        }
-        // It is gone, or its labels have moved it to another install. The watch shows another one of its name.
-        Ok(_) => Ok(Next::Gone),
-        Err(error) => Err(error),
+    let mut reconciler = Reconciler::new(&context, &object_ref, api, Arc::unwrap_or_clone(object));
+    // Boxed to keep the futures around a reconcile small.
+    let outcome = match Box::pin(reconciler.reconcile()).await {
+        Err(error) => reconciler.report_kubernetes_error(refusal::ANY, error).await,
+        outcome => outcome,
     };
-    let ended = reconcile::ended(&outcome, reason);
+    let pause = outcome.as_ref().err().map_or(reconcile::AFTER_CLUSTER_ERROR, |error| reconciler.pause_after(error));
+    let ended = reconcile::ended(&outcome, reconciler.reason());
+    context.staged.insert(&object_ref, reconciler.memory);
     let Some(action) = reconcile::conclude(&context, &object_ref, outcome, pause) else {
         forget(&context, &object_ref);
         return (Action::await_change(), ended);
@@ -79,7 +71,6 @@ pub async fn reconcile(cached: Arc<ConnectorStaged>, context: Arc<Context>) -> (
 /// Forgets everything about a resource that is gone, or left to others.
 pub fn forget(context: &Context, object_ref: &ObjectRef) {
     context.requeue_timers.set(object_ref, None);
-    context.own_writes.forget(object_ref);
     context.remotes.forget(object_ref);
     let projects = context.references.projects(object_ref);
     context.references.forget(object_ref);
@@ -179,8 +170,7 @@ impl<'a> Reconciler<'a> {
         if let Some(pause) = self.memory.backoff.left(&asked, self.context.clock.now()) {
             return Ok(Next::Again(Some(pause)));
         }
-        let purpose = if state.is_call_open() { Purpose::Report } else { Purpose::Change };
-        let permit = match remote.enter(self.object_ref, purpose) {
+        let permit = match remote.enter(self.object_ref) {
             Ok(permit) => permit,
             Err(NotAdmitted::Queued) => return Ok(Next::Again(None)),
             Err(NotAdmitted::Paused(outage)) => {

@@ -57,7 +57,7 @@ impl Reconciler<'_> {
             handled_reconcile: state.and_then(|_| request()),
         };
         let after = status::summarize(&before, &facts, self.now()).map_err(kube::Error::SerdeError)?;
-        let written = self.context.own_writes.write_status(&self.api, &self.object, &before, &after).await;
+        let written = patch::write_status(&self.api, &self.object, &before, &after).await;
         let written = written.inspect_err(|error| self.unwritten.note(refusal::STATUS, &condition, error))?;
         let Some(stored) = written else { return Ok(()) };
         let is_dropped = stored.status.as_ref().and_then(|status| status.state.as_ref()) != after.state.as_ref();

@@ -105,12 +105,6 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- default (include "connect-operator.fullname" .) .Values.leaderElection.leaseName }}
 {{- end }}
 
-{{/* Port of the collector of traces. */}}
-{{- define "connect-operator.collectorPort" -}}
-{{- $url := urlParse .Values.tracing.otlp.endpoint }}
-{{- default (ternary "443" "80" (eq $url.scheme "https")) (regexFind ":[0-9]+$" $url.host | trimPrefix ":") }}
-{{- end }}
-
 {{/* The subject of every binding. */}}
 {{- define "connect-operator.subjects" -}}
 subjects:

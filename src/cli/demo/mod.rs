@@ -306,8 +306,6 @@ fn operator(place: &DemoCluster) -> run::Args {
         digest_key_secret: names::DIGEST_KEY_SECRET.to_owned(),
         log_format: LogFormat::Text,
         log_filter_file: None,
-        #[cfg(feature = "otlp")]
-        otlp_endpoint: None,
         connection: Connection::default(),
     }
 }

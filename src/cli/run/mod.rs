@@ -37,8 +37,6 @@ use crate::leader::{LeaseName, Lost, Scope, fenced, selector};
 use crate::metrics::Metrics;
 use crate::names;
 use crate::telemetry::LogFormat;
-#[cfg(feature = "otlp")]
-use crate::telemetry::otlp;
 
 use self::leadership::Leadership;
 use self::telemetry::Telemetry;
@@ -147,14 +145,6 @@ pub(in crate::cli) struct Args {
     #[allow(clippy::doc_markdown, reason = "it is printed verbatim")]
     #[arg(long, value_name = "FILE", env = "LOG_FILTER_FILE")]
     pub log_filter_file: Option<PathBuf>,
-
-    /// Base URL of an OpenTelemetry collector that receives traces over OTLP (HTTP with protobuf), such as
-    /// http://otel-collector.monitoring.svc.cluster.local:4318. Default: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or
-    /// OTEL_EXPORTER_OTLP_ENDPOINT; without these, no traces are exported.
-    #[cfg(feature = "otlp")]
-    #[allow(clippy::doc_markdown, reason = "it is printed verbatim")]
-    #[arg(long, value_name = "URL", value_parser = otlp::base_url)]
-    pub otlp_endpoint: Option<String>,
 
     #[command(flatten)]
     pub connection: Connection,

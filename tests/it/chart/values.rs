@@ -63,7 +63,6 @@ fn wrong_and_unknown_values_are_refused_by_name() {
         ),
         ("no concurrency", "concurrency=0", "concurrency", "minimum: got 0, want 1"),
         ("an unknown form", "logFormat=xml", "logFormat", "one of 'json', 'text'"),
-        ("a collector without scheme", "tracing.otlp.endpoint=a:4318", "otlp/endpoint", "does not match pattern"),
         ("a Secret without name", "digestKeySecret=", "digestKeySecret", "minLength: got 0, want 1"),
         ("a proxy without scheme", "proxy.httpsProxy=proxy:3128", "proxy/httpsProxy", "does not match pattern"),
         ("a key with a slash", "caBundle.key=a/b", "caBundle/key", "does not match pattern"),

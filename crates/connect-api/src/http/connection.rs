@@ -51,18 +51,17 @@ pub(super) fn builder(
     Ok(builder)
 }
 
-/// Creates a client for a collector of telemetry, whose address an administrator has set. `timeout` is the time of one
-/// request, to the end of the body.
+/// Time limit of one request to a collector: the default of the OTLP specification.
+const EXPORT: Duration = Duration::from_secs(10);
+
+/// Creates a client for a collector of telemetry, whose address an administrator has set.
 ///
 /// # Errors
 /// Fails if TLS cannot be set up, or if the CA certificates cannot be read.
-pub fn collector_client(
-    endpoint: &Endpoint,
-    timeout: Duration,
-    authorities: &Authorities,
-) -> Result<Client, BuildError> {
-    let accept = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/x-protobuf"))]);
-    Ok(builder(&[endpoint], timeout, authorities)?.default_headers(accept).timeout(timeout).build()?)
+pub fn collector_client(authorities: &Authorities) -> Result<Client, BuildError> {
+    let client = Client::builder().user_agent(USER_AGENT).timeout(EXPORT).tls_backend_preconfigured(authorities.tls()?);
+    // A redirect would take the headers along, which may have an API key.
+    Ok(client.redirect(redirect::Policy::none()).build()?)
 }
 
 /// Returns whether the request may have been sent, how it ended, and a message for users, which names the `authorities` if the

@@ -208,7 +208,8 @@ mod tests {
             ("no exporter", &[BASE, ("OTEL_TRACES_EXPORTER", "none")], false),
             ("the exporter", &[BASE, ("OTEL_TRACES_EXPORTER", "otlp")], true),
         ] {
-            let value = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).into());
+            let value =
+                |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).into());
             assert_eq!(is_wanted(value), expected, "{case}");
         }
     }

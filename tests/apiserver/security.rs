@@ -12,10 +12,10 @@ use connect_api::http::{Authorities, Limits};
 use connect_operator::controllers::clients::action_factory::HttpActionFactory;
 use connect_operator::controllers::clients::connect_factory::HttpFactory;
 use connect_operator::controllers::clients::served_crds;
+use connect_operator::controllers::initial_lists::InitialLists;
 use connect_operator::controllers::manager;
 use connect_operator::controllers::objects::digest_key;
 use connect_operator::controllers::objects::secret::Policy;
-use connect_operator::controllers::tracking::tracker::ReconcileTracker;
 use connect_operator::controllers::values::digest::DigestKey;
 use connect_operator::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use connect_operator::leader::{Election, Scope, Timing};
@@ -76,7 +76,8 @@ pub(crate) fn operator(client: Client, own: &str, digest_key: DigestKey, namespa
         digest_key,
         factory: Arc::new(factory),
         actions: Arc::new(actions),
-        tracker: ReconcileTracker::new(Clock::system(), metrics),
+        lists: InitialLists::new(metrics.clone()),
+        metrics,
         default_deletion_policy: None,
         jitter_seed: 1,
     };

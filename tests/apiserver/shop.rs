@@ -11,10 +11,10 @@ use connect_api::hosts::AllowedHosts;
 use connect_api::http::{Authorities, Limits};
 use connect_operator::controllers::clients::action_factory::{ActionFactory, HttpActionFactory};
 use connect_operator::controllers::clients::connect_factory::HttpFactory;
+use connect_operator::controllers::initial_lists::InitialLists;
 use connect_operator::controllers::manager;
 use connect_operator::controllers::objects::secret;
 use connect_operator::controllers::remote::ConnectFactory;
-use connect_operator::controllers::tracking::tracker::ReconcileTracker;
 use connect_operator::controllers::values::digest::DigestKey;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::leader::Scope;
@@ -60,8 +60,10 @@ pub(crate) struct Shop {
     pub(crate) secrets: secret::Policy,
     limits: Limits,
     operator: Option<Operator>,
-    /// The tracker of the operator that was started last.
-    pub(crate) tracker: Option<Arc<ReconcileTracker>>,
+    /// The metrics of the operator that was started last.
+    pub(crate) metrics: Option<Arc<Metrics>>,
+    /// Its initial lists.
+    pub(crate) lists: Option<Arc<InitialLists>>,
     /// Replaces the HTTP clients of remotes, from its next start.
     pub(crate) remotes: Option<Arc<dyn ConnectFactory>>,
     /// Replaces the HTTP clients of frontends, from its next start.
@@ -121,7 +123,8 @@ impl Shop {
             secrets: secret::Policy::default(),
             limits: Limits::default(),
             operator: None,
-            tracker: None,
+            metrics: None,
+            lists: None,
             remotes: None,
             actions: None,
         }
@@ -153,9 +156,9 @@ impl Shop {
         let clock = self.clock.clone();
         let allowed_hosts = AllowedHosts::parse(["http://127.0.0.1:*"]).expect("a host");
         let metrics = Metrics::new(clock.now());
-        let tracker = ReconcileTracker::new(clock.clone(), Arc::clone(&metrics));
-        self.tracker = Some(Arc::clone(&tracker));
-        let around = ClientContext { observer: metrics, ..ClientContext::plain(clock.clone()) };
+        let lists = InitialLists::new(Arc::clone(&metrics));
+        (self.metrics, self.lists) = (Some(Arc::clone(&metrics)), Some(Arc::clone(&lists)));
+        let around = ClientContext { observer: metrics.clone(), ..ClientContext::plain(clock.clone()) };
         let actions = HttpActionFactory {
             allowed_hosts: allowed_hosts.clone(),
             around: around.clone(),
@@ -174,7 +177,8 @@ impl Shop {
             digest_key: DigestKey::new(digest_key),
             factory: self.remotes.clone().unwrap_or_else(|| Arc::new(factory)),
             actions: self.actions.clone().unwrap_or_else(|| Arc::new(actions)),
-            tracker,
+            metrics,
+            lists,
             default_deletion_policy: None,
             jitter_seed: 1,
         };

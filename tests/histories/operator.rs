@@ -11,6 +11,7 @@ use std::time::Duration;
 use clock::{Clock, later};
 use connect_operator::controllers::connect_project::copy;
 use connect_operator::controllers::context::Context;
+use connect_operator::controllers::initial_lists::InitialLists;
 use connect_operator::controllers::manager::event_handlers;
 use connect_operator::controllers::manager::reconciled::{self, Reconciled};
 use connect_operator::controllers::manager::resync;
@@ -18,7 +19,6 @@ use connect_operator::controllers::manager::{self, Options};
 use connect_operator::controllers::object_ref::{Kind as ObjectKind, ObjectRef};
 use connect_operator::controllers::objects::secret;
 use connect_operator::controllers::objects::seen::Seen;
-use connect_operator::controllers::tracking::tracker::ReconcileTracker;
 use connect_operator::controllers::values::digest::DigestKey;
 use connect_operator::leader::Scope;
 use connect_operator::metrics::Metrics;
@@ -115,6 +115,7 @@ impl Operator {
             frontend: Arc::clone(&reach.frontend),
             clock: reach.clock.clone(),
         };
+        let metrics = Metrics::new(own.clock.now());
         let options = Options {
             client: service.client(),
             scope: Scope::default().with_cluster_projects(own.shares),
@@ -125,7 +126,8 @@ impl Operator {
             digest_key: DigestKey::new([own.digest_key; 32]),
             factory: Arc::new(line),
             actions: Arc::new(actions),
-            tracker: ReconcileTracker::new(own.clock.clone(), Metrics::new(own.clock.now())),
+            lists: InitialLists::new(Arc::clone(&metrics)),
+            metrics,
             default_deletion_policy: None,
             jitter_seed: start,
         };

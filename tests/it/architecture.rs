@@ -97,7 +97,6 @@ const PURE: &[&str] = &[
     "controllers/values/digest",
     "controllers/key_ownership/claim",
     "controllers/key_ownership/entry",
-    "controllers/tracking/initial_lists",
     "controllers/project_access/namespace_permissions",
     "controllers/reporting/problem",
     "controllers/reporting/reason",

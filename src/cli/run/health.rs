@@ -1,7 +1,6 @@
 //! Liveness and readiness of the process, for the kubelet: the content of `/livez` and `/readyz`.
 //!
-//! The process is alive if nothing hangs. An unavailable or slow remote or API server does not change that, since a
-//! restart would not help. The process is ready if it does its part: the leader has listed every resource, a standby
+//! The process is alive if it answers. The process is ready if it does its part: the leader has listed every resource, a standby
 //! takes part in the election. A list that the API server refuses is reported, but does not make the process unready.
 //! The process reports its own progress through [`Health::set_stage`] and [`Health::set_election`].
 
@@ -9,8 +8,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::controllers::tracking::tracker::ReconcileTracker;
+use crate::controllers::initial_lists::InitialLists;
 use crate::leader;
+use crate::metrics::Metrics;
 use crate::mutex::Mutex;
 
 /// Time without an attempt of the election loop after which it counts as hanging; attempts come every few seconds, also
@@ -32,7 +32,8 @@ pub enum Stage {
 
 /// The health of the process.
 pub struct Health {
-    tracker: Arc<ReconcileTracker>,
+    metrics: Arc<Metrics>,
+    lists: Arc<InitialLists>,
     state: Mutex<HealthState>,
 }
 
@@ -56,32 +57,19 @@ type Check = (&'static str, Result<(), String>);
 impl Health {
     /// Returns the health of a process that has just started.
     #[must_use]
-    pub fn new(tracker: Arc<ReconcileTracker>) -> Arc<Self> {
-        Arc::new(Self { tracker, state: Mutex::new(HealthState { stage: Stage::AwaitsCrds, election: None }) })
+    pub fn new(metrics: Arc<Metrics>, lists: Arc<InitialLists>) -> Arc<Self> {
+        Arc::new(Self { metrics, lists, state: Mutex::new(HealthState { stage: Stage::AwaitsCrds, election: None }) })
     }
 
     /// Sets the stage of the process.
     pub fn set_stage(&self, stage: Stage) {
         self.state.lock().stage = stage;
-        self.tracker.metrics().leads(stage == Stage::Leads);
+        self.metrics.leads(stage == Stage::Leads);
     }
 
     /// Sets the election in which the process takes part.
     pub fn set_election(&self, election: leader::LeadershipState) {
         self.state.lock().election = Some(election);
-    }
-
-    /// Checks that nothing hangs.
-    #[must_use]
-    pub fn livez(&self) -> Report {
-        let checks = [
-            ("ping", Ok(())),
-            ("main-loop", self.tracker.loop_alive()),
-            ("runs", self.tracker.runs_go_on()),
-            ("events", self.tracker.events_are_followed()),
-            ("election", self.election_goes_on()),
-        ];
-        report("livez", &checks, [])
     }
 
     /// Checks that the process does its part.
@@ -97,14 +85,14 @@ impl Health {
             Stage::AwaitsDigestKey => {
                 Some(("digest-key", Err("its Secret cannot be read or created yet: the log says why".to_owned())))
             }
-            Stage::Leads => Some(("first-lists", self.tracker.lists())),
+            Stage::Leads => Some(("first-lists", self.lists.are_complete())),
             Stage::StandsBy => Some(("election", self.election_goes_on())),
         };
         let checks: Vec<_> = [Some(("ping", Ok(()))), Some(("crds", served)), part].into_iter().flatten().collect();
-        let refused = if stage == Stage::Leads { self.tracker.refused_lists() } else { Vec::new() };
+        let refused = if stage == Stage::Leads { self.lists.refused_lists() } else { Vec::new() };
         // Not a failure: one missing namespace must not block the rollout of a new version for the others.
         let notes = refused.iter().map(|list| format!("first-lists: the API server refuses to list {list}"));
-        report("readyz", &checks, notes)
+        report(&checks, notes)
     }
 
     /// Checks that the election loop makes attempts; without an election nothing can hang.
@@ -117,7 +105,7 @@ impl Health {
     }
 }
 
-fn report(name: &str, checks: &[Check], notes: impl IntoIterator<Item = String>) -> Report {
+fn report(checks: &[Check], notes: impl IntoIterator<Item = String>) -> Report {
     let passed = checks.iter().all(|(_, result)| result.is_ok());
     let mut text = String::new();
     for (check, result) in checks {
@@ -130,6 +118,6 @@ fn report(name: &str, checks: &[Check], notes: impl IntoIterator<Item = String>)
     for note in notes {
         let _ = writeln!(text, "[!]{note}");
     }
-    let _ = writeln!(text, "{name} check {}", if passed { "passed" } else { "failed" });
+    let _ = writeln!(text, "readyz check {}", if passed { "passed" } else { "failed" });
     Report { passed, text }
 }

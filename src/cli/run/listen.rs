@@ -81,7 +81,7 @@ pub fn listen(addresses: Addresses, metrics: &Arc<Metrics>, health: &Arc<Health>
     }
     if let Some(address) = addresses.health {
         let probes = Router::new()
-            .route("/livez", get(async |State(health): State<Arc<Health>>| answer(health.livez())))
+            .route("/livez", get(async || "ok"))
             .route("/readyz", get(async |State(health): State<Arc<Health>>| answer(health.readyz())))
             .with_state(Arc::clone(health));
         let (_, router) =

@@ -26,11 +26,11 @@ use crate::controllers::clients::action_factory::HttpActionFactory;
 use crate::controllers::clients::cluster_access::Access;
 use crate::controllers::clients::connect_factory::HttpFactory;
 use crate::controllers::clients::kube_client;
+use crate::controllers::initial_lists::InitialLists;
 use crate::controllers::manager;
 use crate::controllers::objects::digest_key;
 use crate::controllers::objects::secret;
 use crate::controllers::reconcile::panics;
-use crate::controllers::tracking::tracker::ReconcileTracker;
 use crate::crd::DeletionPolicy;
 use crate::leader::scope::Labels;
 use crate::leader::{LeaseName, Lost, Scope, fenced, selector};
@@ -218,8 +218,8 @@ pub(in crate::cli) async fn run_with(
     let labels = scope.labels();
     let clock = Clock::system();
     let metrics = Metrics::new(clock.now());
-    let tracker = ReconcileTracker::new(clock.clone(), Arc::clone(&metrics));
-    let health = Health::new(Arc::clone(&tracker));
+    let lists = InitialLists::new(Arc::clone(&metrics));
+    let health = Health::new(Arc::clone(&metrics), Arc::clone(&lists));
     let addresses = Addresses { metrics: args.metrics_listen, health: args.health_listen };
     let _listening = listen::listen(addresses, &metrics, &health)?;
     let (install, fence) = if args.leader_elect {
@@ -227,7 +227,7 @@ pub(in crate::cli) async fn run_with(
     } else {
         (None, Fence::none())
     };
-    let around = ClientContext { clock: clock.clone(), fence: fence.clone(), observer: metrics };
+    let around = ClientContext { clock: clock.clone(), fence: fence.clone(), observer: metrics.clone() };
     let mut shutdown = std::pin::pin!(shutdown);
     let ready = async {
         start::crds_are_served(&client).await;
@@ -284,7 +284,8 @@ pub(in crate::cli) async fn run_with(
         digest_key,
         factory: Arc::new(factory),
         actions: Arc::new(actions),
-        tracker,
+        metrics,
+        lists,
         jitter_seed: rand::random(),
     };
     health.set_stage(Stage::Leads);

@@ -27,7 +27,7 @@ use tower::{BoxError, Layer as _, Service, ServiceExt as _};
 use tracing::Instrument as _;
 
 use super::cluster_access::Access;
-use crate::controllers::tracking::spans;
+use crate::controllers::spans;
 
 /// Watches of one namespace: of the managed kinds, and of Secrets and `ConfigMap`s.
 const WATCHES_OF_A_NAMESPACE: usize = 6;
@@ -181,20 +181,4 @@ where
 /// Returns whether this is a watch. A watch lasts for minutes, so only the limit for silence applies to it.
 fn is_watch(request: &Request<Body>) -> bool {
     request.uri().query().is_some_and(|query| query.split('&').any(|pair| pair == "watch=true"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::controllers::tracking::tracker::LONGEST_SILENCE;
-
-    #[test]
-    fn the_default_limits_are_those_that_are_documented() {
-        let page = include_str!("../../../docs/decisions/2026-11-21-liveness-by-progress.md").replace('\n', " ");
-        let Limits { answer, silence, .. } = Limits::default();
-        assert!(page.contains(&format!("{} s for a response", answer.as_secs())), "{answer:?}");
-        assert!(page.contains(&format!("{} s for the silence of a watch", silence.as_secs())), "{silence:?}");
-        // Each wait ends by itself long before a reconcile counts as hung.
-        assert!(answer < silence && silence * 3 <= LONGEST_SILENCE);
-    }
 }

@@ -114,7 +114,6 @@ impl<P: ProjectObject> Reconciler<'_, P> {
                 Err(error) => return self.report_refusal(FINALIZERS, error).await,
             }
         }
-        context.tracker.inventory.used(object_ref);
         let access = self.access().await?;
         publish(&*self.object, context, object_ref, &access.remote);
         let is_refused = matches!(&access.remote, Err(condition) if condition.reason == Reason::KubernetesError);
@@ -288,7 +287,6 @@ fn forget(context: &Context, object_ref: &ObjectRef) {
     context.remotes.release(object_ref);
     context.projects.forget(object_ref);
     context.references.forget(object_ref);
-    context.tracker.inventory.unused(object_ref);
 }
 
 /// Removes everything in memory about a deleted project.

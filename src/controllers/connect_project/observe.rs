@@ -12,6 +12,7 @@ use super::copy;
 use super::status::Users;
 use crate::controllers::clients::served_crds;
 use crate::controllers::context::Context;
+use crate::controllers::initial_lists::PAGE;
 use crate::controllers::kinds::managed_kind;
 use crate::controllers::kinds::project_object::ProjectObject;
 use crate::controllers::object_ref::ObjectRef;
@@ -20,7 +21,6 @@ use crate::controllers::remote::Settings;
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::reason::Reason;
 use crate::controllers::reporting::refusal::{Access, is_definite};
-use crate::controllers::tracking::initial_lists::PAGE;
 use crate::crd::{self, ConnectProjectSpec, ConnectorDeployment, ConnectorStaged, CredentialsRef, ProjectRef};
 use crate::names;
 

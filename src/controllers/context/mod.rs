@@ -32,11 +32,11 @@ use crate::controllers::remote::{Login, Remote, Remotes};
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::event_reason::EventReason;
 use crate::controllers::reporting::reason::ConditionState;
-use crate::controllers::tracking::tracker::ReconcileTracker;
 use crate::controllers::values::digest::DigestKey;
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{ConnectorDeployment, DeletionPolicy};
 use crate::leader::Scope;
+use crate::metrics::Metrics;
 
 /// Requeue delay of a resource that depends on one of another shard, whose changes enqueue nothing here.
 pub const OTHER_SHARD_AGAIN: Duration = Duration::from_secs(30);
@@ -86,8 +86,8 @@ pub struct Context {
     pub given: ObjectMap<u64>,
     /// Consecutive reconciles of each resource that panicked (`reconcile/panics.rs`).
     pub panics: ObjectMap<u32>,
-    /// Queue and reconcile tracking, the inventory of objects, and their metrics.
-    pub tracker: Arc<ReconcileTracker>,
+    /// The metrics of this process.
+    pub metrics: Arc<Metrics>,
     /// Channel of the resources to reconcile.
     pub enqueue: UnboundedSender<ObjectRef>,
 }
@@ -101,7 +101,6 @@ impl Context {
 
     /// Records that a watch has shown a change of a resource by a user, before it is enqueued.
     pub fn changed(&self, object_ref: &ObjectRef) {
-        self.tracker.changed(object_ref);
         if object_ref.kind == Kind::Deployment {
             self.contents.resource_changed(object_ref);
         }
@@ -144,9 +143,7 @@ impl Context {
             [Kind::Deployment, Kind::Staged, Kind::Project, Kind::ClusterProject]
                 .map(|kind| self.keys.object_refs(kind)),
         );
-        kept.chain([self.tracker.object_refs(), self.given.object_refs(), self.panics.object_refs()])
-            .flatten()
-            .collect()
+        kept.chain([self.given.object_refs(), self.panics.object_refs()]).flatten().collect()
     }
 
     /// Publishes an Event about a condition, and logs it.

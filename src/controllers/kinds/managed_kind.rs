@@ -9,7 +9,6 @@ use serde::de::DeserializeOwned;
 
 use super::remote_object::{ClaimRequest, RemoteObject as _};
 use crate::controllers::object_ref::{Kind, ObjectRef};
-use crate::controllers::tracking::inventory::ReportedState;
 use crate::crd::{
     ActionCheck, AllowedNamespaces, ClusterConnectProject, ConnectProject, ConnectProjectSpec, ConnectProjectStatus,
     ConnectorDeployment, ConnectorStaged, ConnectorStagedStatus, StagedState,
@@ -33,9 +32,6 @@ pub trait ManagedKind: Object {
 
     /// Returns the key that it claims (rule 4); `None` for a kind without remote records.
     fn claim(&self) -> Option<ClaimRequest>;
-
-    /// Returns what the status reports, for metrics; `None`: the object is not counted.
-    fn reported_state(&self) -> Option<ReportedState>;
 
     /// Returns whether the status records an operation or a remote record, which only the finalizer protects.
     fn has_begun(&self) -> bool;
@@ -81,12 +77,6 @@ macro_rules! managed_kind {
             fn claim(&self) -> Option<ClaimRequest> {
                 let claim: fn(&Self) -> Option<ClaimRequest> = $claim;
                 claim(self)
-            }
-
-            fn reported_state(&self) -> Option<ReportedState> {
-                let Some(status) = &self.status else { return Some(ReportedState::default()) };
-                let started_at: fn(&<Self as HasStatus>::Status) -> Option<Timestamp> = $started_at;
-                Some(ReportedState::of(&status.conditions, started_at(status)))
             }
 
             fn has_begun(&self) -> bool {

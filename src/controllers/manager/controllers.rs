@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::sync::Arc;
 
+use connect_api::trace;
 use futures::FutureExt;
 use futures::future::{self, BoxFuture};
 use futures::stream::{BoxStream, Stream, StreamExt};
@@ -14,6 +15,7 @@ use kube::runtime::reflector::{self, Store};
 use kube::runtime::watcher;
 use kube::{Api, Resource};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
+use tracing::Instrument as _;
 
 use super::dispatch::Route;
 use super::event_handlers;
@@ -24,11 +26,13 @@ use super::scope::Scope;
 use super::watches::{self, Watched};
 use crate::controllers::context::Context;
 use crate::controllers::kinds::managed_kind::{Object, Stored as _};
-use crate::controllers::object_ref::{Kind, ObjectRef};
+use crate::controllers::object_ref::{Kind, ObjectName, ObjectRef};
 use crate::controllers::objects::guarded::Guarded;
-use crate::controllers::objects::seen::Seen;
 use crate::controllers::objects::secret;
+use crate::controllers::objects::seen::Seen;
 use crate::controllers::references::Named;
+use crate::controllers::reporting::reconcile_outcome::ReconcileOutcome;
+use crate::controllers::spans;
 use crate::crd::{ActionCheck, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged};
 
 /// Returns the watch configuration for Secrets whose values may be used.
@@ -93,7 +97,7 @@ impl Scope {
             .reconcile_on(receive(events))
             .graceful_shutdown_on(self.stopped())
             .run(
-                |object, context| observed::<K>(object, context).map(Ok::<_, Infallible>),
+                |seen, context| observed::<K>(&seen, context).map(Ok::<_, Infallible>),
                 |_, never, _| match *never {},
                 Arc::clone(&self.context),
             )
@@ -166,12 +170,34 @@ impl Scope {
 
 /// Reconciles an object, with metrics and a trace id. That it was seen is recorded before anything else happens, so that a
 /// change from here on leads to the next reconcile.
-fn observed<K: Reconciled>(seen: Arc<Seen<K>>, context: Arc<Context>) -> impl Future<Output = Action> + Send + use<K> {
-    resync::note(&context, &*seen);
-    let tracker = Arc::clone(&context.tracker);
+fn observed<K: Reconciled>(seen: &Seen<K>, context: Arc<Context>) -> impl Future<Output = Action> + Send + use<K> {
+    resync::note(&context, seen);
     let object_ref = seen.reference();
-    let began = tracker.begin(&object_ref);
-    async move { began.run(reconciled::fresh::<K>(object_ref, context)).await }
+    traced(object_ref.clone(), Arc::clone(&context), reconciled::bounded::<K>(object_ref, context))
+}
+
+/// Runs a reconcile with a new trace id, and measures it.
+async fn traced(
+    object_ref: ObjectRef,
+    context: Arc<Context>,
+    run: impl Future<Output = (Action, ReconcileOutcome)>,
+) -> Action {
+    let (kind, began) = (object_ref.kind.as_str(), context.clock.elapsed());
+    let ObjectName { namespace, name, .. } = &*object_ref;
+    let trace_id = trace::Id::random();
+    let span = tracing::info_span!("reconcile", kind, namespace, name, %trace_id);
+    let exported = spans::reconcile(&object_ref);
+    let run = async {
+        let (action, ended) = run.await;
+        let duration = context.clock.elapsed().saturating_sub(began);
+        spans::reconciled(&exported, ended);
+        let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        tracing::debug!(reason = ended.label(), duration_ms, "the reconcile ended");
+        context.metrics.reconciled(kind, ended.label(), duration);
+        action
+    };
+    // The exported span begins within the trace, whose id it takes.
+    trace::within(trace_id, run.instrument(exported.clone())).instrument(span).await
 }
 
 fn receive<K: Object>(

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
 use super::reconciled;
+use crate::controllers::initial_lists::InitialLists;
 use crate::controllers::object_ref::{Kind, ObjectRef};
 use crate::controllers::queue::fair_queue::FairQueue;
-use crate::controllers::tracking::tracker::ReconcileTracker;
 
 /// The channels to the controllers of one namespace, by kind.
 pub(super) type Route = BTreeMap<Kind, UnboundedSender<ObjectRef>>;
 
 /// Passes enqueued objects to their controllers as slots become free. `ended` yields objects whose reconcile has ended.
 pub(super) async fn dispatch(
-    tracker: &ReconcileTracker,
+    lists: &InitialLists,
     mut enqueued: UnboundedReceiver<ObjectRef>,
     mut ended: UnboundedReceiver<ObjectRef>,
     routes: BTreeMap<Option<String>, Route>,
@@ -36,10 +36,9 @@ pub(super) async fn dispatch(
         if is_event {
             // No controller reconciles before its initial list is complete, so an object would hold a slot until then.
             // The list enqueues its objects itself.
-            if !tracker.is_listed(&object_ref) {
+            if !lists.is_listed(&object_ref) {
                 continue;
             }
-            tracker.event(&object_ref);
             queue.push(object_ref);
         } else {
             queue.done(object_ref);

@@ -20,7 +20,6 @@ use crate::crd::ConnectorDeployment;
 
 /// Forgets everything about a resource that no longer exists.
 pub fn forget(context: &Context, object_ref: &ObjectRef) {
-    context.tracker.gone(object_ref);
     context.given.forget(object_ref);
     context.panics.forget(object_ref);
     match object_ref.kind {
@@ -52,12 +51,7 @@ pub fn deleted(context: &Context, object_ref: &ObjectRef) {
 pub fn sourced<K: Resource>(context: &Context, sources: &mut Sources, event: &watcher::Event<K>) {
     context.contents.note(sources.kind(), event);
     let users = sources.note(&context.references, event);
-    for user in users.changed {
-        context.tracker.changed(&user);
-        context.enqueue(user);
-    }
-    // Nothing is sent while the object is missing, so this does not count as a change that waits to be sent.
-    users.missing.into_iter().for_each(|user| context.enqueue(user));
+    users.changed.into_iter().chain(users.missing).for_each(|user| context.enqueue(user));
 }
 
 /// Handles an event of a namespace: enqueues the resources in it whose permission to use a project has changed.
@@ -145,7 +139,7 @@ impl KnownObjects {
                 let listed = self.listed.take().unwrap_or_default();
                 // Every object that a watch has shown or that a reconcile was given.
                 let known = context.keys.object_refs(K::KIND).into_iter();
-                let known = known.chain(context.given.object_refs()).chain(context.tracker.inventory.object_refs());
+                let known = known.chain(context.given.object_refs());
                 let here = |object_ref: &ObjectRef| {
                     self.namespace.as_ref().is_none_or(|namespace| *namespace == object_ref.namespace)
                 };
@@ -184,7 +178,6 @@ fn seen<K: ManagedKind>(context: &Context, object: &K) {
     if let Some(allowed) = object.allowed_namespaces() {
         permitted(context, context.permissions.saw_project(&object_ref.name, &allowed));
     }
-    context.tracker.inventory.seen(&object_ref, object.reported_state());
     let named = match K::KIND {
         Kind::Deployment => Some(Named::Deployment),
         Kind::Check => Some(Named::Check),

@@ -22,7 +22,6 @@ use crate::controllers::objects::guarded::Guarded;
 use crate::controllers::objects::seen::Seen;
 use crate::controllers::reporting::conditions::cut;
 use crate::controllers::reporting::event_reason::EventReason;
-use crate::controllers::tracking::inventory::ReportedState;
 use crate::crd::{AllowedNamespaces, ConnectProjectSpec, ConnectProjectStatus};
 
 /// Maximum length of the error text.
@@ -43,11 +42,6 @@ where
 
     fn claim(&self) -> Option<ClaimRequest> {
         self.0.as_ref().ok()?.claim()
-    }
-
-    /// An object that cannot be deserialized is not counted.
-    fn reported_state(&self) -> Option<ReportedState> {
-        self.0.as_ref().ok()?.reported_state()
     }
 
     fn has_begun(&self) -> bool {

@@ -35,6 +35,7 @@ use crate::controllers::connect_project::copy;
 use crate::controllers::context::Context;
 use crate::controllers::context::content_cache::{self, ContentCache};
 use crate::controllers::context::event_recorder::EventRecorder;
+use crate::controllers::initial_lists::{self, InitialLists};
 use crate::controllers::key_ownership::KeyOwnership;
 use crate::controllers::object_map::ObjectMap;
 use crate::controllers::object_ref::ObjectRef;
@@ -43,12 +44,14 @@ use crate::controllers::project_access::namespace_permissions::NamespacePermissi
 use crate::controllers::queue::requeue_timers::RequeueTimers;
 use crate::controllers::references::References;
 use crate::controllers::remote::{ConnectFactory, Remotes};
-use crate::controllers::tracking::initial_lists;
-use crate::controllers::tracking::tracker::ReconcileTracker;
 use crate::controllers::values::digest::DigestKey;
 use crate::crd::DeletionPolicy;
 use crate::leader::Scope as Works;
+use crate::metrics::Metrics;
 
+/// Time after which a reconcile is given up, as at a crash. Each of its waits has a limit of its own, and ends long before:
+/// a request to the API server takes 65 s at most, a call of a remote 30 s.
+pub const TIME_LIMIT: Duration = Duration::from_mins(15);
 /// Time limit for reconciles in progress at shutdown. A call takes 30 s at most (`connect_api::http`), and its result
 /// is written after it.
 const LONGEST_RECONCILES: Duration = Duration::from_secs(40);
@@ -78,8 +81,10 @@ pub struct Options {
     pub factory: Arc<dyn ConnectFactory>,
     /// Creates the clients of frontends whose actions are checked.
     pub actions: Arc<dyn ActionFactory>,
-    /// Tracks queued and running reconciles.
-    pub tracker: Arc<ReconcileTracker>,
+    /// The metrics of the process.
+    pub metrics: Arc<Metrics>,
+    /// Learns which lists are complete.
+    pub lists: Arc<InitialLists>,
     /// Seed of the jitter of polls and pauses.
     pub jitter_seed: u64,
 }
@@ -96,7 +101,7 @@ pub fn context(options: &Options, scopes: usize, enqueue: &UnboundedSender<Objec
         enqueue.clone(),
         options.concurrency,
         options.jitter_seed,
-        Arc::clone(&options.tracker),
+        Arc::clone(&options.metrics),
     );
     Arc::new(Context {
         client: options.client.clone(),
@@ -121,7 +126,7 @@ pub fn context(options: &Options, scopes: usize, enqueue: &UnboundedSender<Objec
         requeue_timers: Arc::new(RequeueTimers::new(clock.clone(), enqueue.clone())),
         given: ObjectMap::default(),
         panics: ObjectMap::default(),
-        tracker: Arc::clone(&options.tracker),
+        metrics: Arc::clone(&options.metrics),
         enqueue: enqueue.clone(),
     })
 }
@@ -136,9 +141,9 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     let (done, ended) = mpsc::unbounded_channel();
     let context = context(&options, scopes.len(), &enqueue);
     let clock = options.clock.clone();
-    let (requeue_timers, tracker) = (Arc::clone(&context.requeue_timers), Arc::clone(&context.tracker));
+    let (requeue_timers, lists) = (Arc::clone(&context.requeue_timers), &options.lists);
     let shares = options.scope.has_cluster_projects();
-    tracker.start(initial_lists::initial(&scopes, shares));
+    lists.start(initial_lists::initial(&scopes, shares));
     let sweep = copy::sweep(Arc::clone(&context), scopes.iter().flatten().cloned().collect());
     let wipe = wipe(Arc::clone(&context));
     let (stop, _) = tokio::sync::watch::channel(false);
@@ -146,6 +151,7 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     let mut running: Vec<BoxFuture<'static, ()>> = Vec::new();
     let scope = |namespace: Option<String>| Scope {
         context: Arc::clone(&context),
+        lists: Arc::clone(lists),
         namespace,
         selector: options.scope.selector().to_string(),
         jitter_seed: options.jitter_seed,
@@ -169,7 +175,7 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
         routes.insert(scope.namespace, route);
     }
     let mut running = Box::pin(future::join_all(running));
-    let mut dispatch = pin!(dispatch(&tracker, enqueued, ended, routes));
+    let mut dispatch = pin!(dispatch(lists, enqueued, ended, routes));
     let (last_reconcile, is_over) = oneshot::channel::<Infallible>();
     let events = context.recorder.publish(options.client.clone(), clock.clone(), is_over.map(|_| ()));
     let mut events = pin!(events);
@@ -179,7 +185,6 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
         // These futures are passed by value: they are dropped after the `select!`, so they hold nothing that a last
         // reconcile waits for, such as a connection that is being opened.
         () = requeue_timers.enqueue_due() => {}
-        () = tracker.beat() => {}
         () = sweep => {}
         () = wipe => {}
         () = &mut events => {}

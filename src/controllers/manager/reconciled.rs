@@ -8,13 +8,13 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::FutureExt as _;
-use kube::runtime::controller::Action;
 use kube::core::NamespaceResourceScope;
+use kube::runtime::controller::Action;
 use kube::{Api, Client, Resource};
 
+use super::TIME_LIMIT;
 use crate::controllers::action_check;
 use crate::controllers::connect_project;
-use crate::controllers::connector_staged;
 use crate::controllers::connector_staged;
 use crate::controllers::context::Context;
 use crate::controllers::driver;
@@ -97,6 +97,19 @@ reconciled!(
     ActionCheck by action_check, namespaced;
 );
 
+/// Reads an object and reconciles it, for [`TIME_LIMIT`] at most.
+pub(super) async fn bounded<R: Reconciled>(object_ref: ObjectRef, context: Arc<Context>) -> (Action, ReconcileOutcome) {
+    tokio::select! {
+        biased;
+        done = fresh::<R>(object_ref.clone(), Arc::clone(&context)) => done,
+        () = context.clock.sleep(TIME_LIMIT) => {
+            tracing::error!("the reconcile has not ended within {TIME_LIMIT:?}, which is a bug; it is given up and repeated");
+            context.requeue_timers.set(&object_ref, Some(backoff::pause(1)));
+            (Action::await_change(), ReconcileOutcome::TimedOut)
+        }
+    }
+}
+
 /// Reads an object from the API server, and reconciles it.
 pub async fn fresh<R: Reconciled>(object_ref: ObjectRef, context: Arc<Context>) -> (Action, ReconcileOutcome) {
     match R::api(&context.client, &object_ref.namespace).get_opt(&object_ref.name).await {
@@ -131,7 +144,7 @@ async fn catch_panic<R: Reconciled>(
     }
     // This is still the thread of the panic, because nothing was awaited since.
     let place = panics::last_place();
-    context.tracker.panicked(R::KIND.as_str());
+    context.metrics.panicked(R::KIND.as_str());
     let condition = panics::condition(place.as_deref());
     tracing::error!("{}", condition.message);
     if let Err(error) = R::report_panic(&object, &context, &condition).await {

@@ -1,8 +1,8 @@
 //! Finds changes that no event has enqueued: every few minutes it compares, in memory, the store with the objects that
 //! reconciles were given.
 //!
-//! It makes no calls, and normally enqueues nothing. Whatever it finds was lost by a bug, here or in a library, so it
-//! logs a warning. It does not read from the API server, so it cannot find what a watch has not shown.
+//! It makes no calls, and normally enqueues nothing but what waits for its reconcile already. It does not read from the
+//! API server, so it cannot find what a watch has not shown.
 //! Next: `changes.rs`, which should miss no change.
 
 use std::sync::Arc;
@@ -18,8 +18,6 @@ use crate::controllers::remote::Jitter;
 
 /// Time between two comparisons of one kind, extended by a random jitter of up to a tenth.
 pub const INTERVAL: Duration = Duration::from_mins(5);
-/// Maximum number of resources that a warning names.
-const NAMED: usize = 5;
 
 /// Records that a reconcile begins with this object, as a hash that changes when users change it.
 pub fn note<K: Stored>(context: &Context, object: &K) {
@@ -51,18 +49,8 @@ pub async fn resync<K: Object + Stored>(kind: Kind, store: Store<K>, context: Ar
 
 fn compare<K: Stored>(kind: Kind, objects: &[Arc<K>], context: &Context) {
     let outdated = outdated(&context.given, objects);
-    let missed = context.tracker.not_waiting(&outdated);
-    if !missed.is_empty() {
-        let resources: Vec<_> = missed.iter().take(NAMED).map(ToString::to_string).collect();
-        tracing::warn!(
-            kind = kind.as_str(),
-            count = missed.len(),
-            resources = resources.join(", "),
-            "the resync found changes that no event had enqueued, which is a bug; they are reconciled now"
-        );
+    if !outdated.is_empty() {
+        tracing::debug!(kind = kind.as_str(), count = outdated.len(), "resources are due for a reconcile");
     }
-    // Objects that wait already are enqueued too, which has no effect.
-    for object_ref in outdated {
-        context.enqueue(object_ref);
-    }
+    outdated.into_iter().for_each(|object_ref| context.enqueue(object_ref));
 }

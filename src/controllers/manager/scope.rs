@@ -5,11 +5,13 @@ use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::controllers::context::Context;
+use crate::controllers::initial_lists::InitialLists;
 use crate::controllers::object_ref::ObjectRef;
 
 /// The controllers of one namespace, or of all namespaces.
 pub(super) struct Scope {
     pub(super) context: Arc<Context>,
+    pub(super) lists: Arc<InitialLists>,
     pub(super) namespace: Option<String>,
     /// Label selector of the objects to reconcile.
     pub(super) selector: String,

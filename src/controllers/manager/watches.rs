@@ -3,6 +3,8 @@
 //! A watch enqueues what it shows by name, through the same channel as everything else. Nothing is awaited between the
 //! API server and the store: one object must not delay any other.
 
+use std::sync::Arc;
+
 use futures::FutureExt;
 use futures::future::{self, BoxFuture};
 use futures::stream::{BoxStream, StreamExt};
@@ -18,6 +20,7 @@ use super::changes::Changes;
 use super::event_handlers::{self, KnownObjects};
 use super::invalid_objects::{self, only_readable};
 use super::scope::Scope;
+use crate::controllers::initial_lists::{List, PAGE};
 use crate::controllers::kinds::managed_kind::{ManagedKind, Object};
 use crate::controllers::object_ref::Kind;
 use crate::controllers::objects::guarded::Guarded;
@@ -25,7 +28,6 @@ use crate::controllers::objects::seen::Seen;
 use crate::controllers::references::Named;
 use crate::controllers::references::sources::Sources;
 use crate::controllers::reporting::refusal;
-use crate::controllers::tracking::initial_lists::{List, PAGE, SourceList};
 use crate::error_text::with_causes;
 
 /// An event of the watch of one kind.
@@ -76,11 +78,11 @@ impl Scope {
     {
         let context = self.context.clone();
         let mut known_objects = KnownObjects::new(self.namespace.clone());
-        let list = List { kind: K::KIND, namespace: self.namespace.clone() };
-        let mut refused = false;
+        let list = List { kind: K::KIND.as_str(), namespace: self.namespace.clone() };
+        let lists = Arc::clone(&self.lists);
         move |event| match event {
             Ok(event) => {
-                if matches!(event, watcher::Event::InitDone) && context.tracker.listed(&list) && refused {
+                if matches!(event, watcher::Event::InitDone) && lists.listed(&list) {
                     tracing::info!(%list, "the API server grants this list again");
                 }
                 for object_ref in known_objects.note(&context, event) {
@@ -91,8 +93,7 @@ impl Scope {
                 if refusal::cannot_be_seen(error) =>
             {
                 known_objects.refused::<K>(&context);
-                if context.tracker.list_refused(&list) {
-                    refused = true;
+                if lists.refused(&list) {
                     tracing::warn!(
                         %list, why = status.message,
                         "the API server refuses this list; its objects are not reconciled until it is granted"
@@ -118,14 +119,12 @@ impl Scope {
                 Ok(event) => {
                     for object_ref in changes.note(&event) {
                         context.changed(&object_ref);
-                        // Count it as delivered from here on, so that the resync does not report it as missed.
-                        context.tracker.event(&object_ref);
                         context.enqueue(object_ref);
                     }
                 }
                 Err(error) => {
                     let kind = K::KIND.as_str();
-                    context.tracker.watch_interrupted(kind);
+                    context.metrics.watch_interrupted(kind);
                     tracing::warn!(error = with_causes(&error), kind, namespace = %watched, "the watch was interrupted and is retried");
                 }
             }
@@ -148,7 +147,7 @@ impl Scope {
                         {
                             event_handlers::namespaces_refused(&context, &status.message);
                         }
-                        context.tracker.watch_interrupted("Namespace");
+                        context.metrics.watch_interrupted("Namespace");
                         tracing::warn!(
                             error = with_causes(&error),
                             "the watch of namespaces was interrupted and is retried"
@@ -167,14 +166,15 @@ impl Scope {
     {
         let context = self.context.clone();
         let mut sources = Sources::new(kind, self.namespace.clone());
-        let list = SourceList { kind, namespace: self.namespace.clone() };
+        let list = List { kind: kind.as_str(), namespace: self.namespace.clone() };
+        let lists = Arc::clone(&self.lists);
         watcher(self.api::<PartialObjectMeta<K>>(), config)
             .default_backoff()
             .take_until(self.stopped())
             .for_each(move |event| {
                 match event {
                     Ok(event) => {
-                        if matches!(event, watcher::Event::InitDone) && context.tracker.source_listed(&list) {
+                        if matches!(event, watcher::Event::InitDone) && lists.listed(&list) {
                             tracing::info!(%list, "the API server grants this list again");
                         }
                         event_handlers::sourced(&context, &mut sources, &event);
@@ -182,7 +182,7 @@ impl Scope {
                     Err(error) => {
                         if let watcher::Error::InitialListFailed(refused @ kube::Error::Api(status)) = &error
                             && refusal::cannot_be_seen(refused)
-                            && context.tracker.source_refused(&list)
+                            && lists.refused(&list)
                         {
                             tracing::warn!(
                                 %list, why = status.message,
@@ -190,7 +190,7 @@ impl Scope {
                             );
                         }
                         context.contents.interrupted();
-                        context.tracker.watch_interrupted(kind.as_str());
+                        context.metrics.watch_interrupted(kind.as_str());
                         tracing::warn!(?kind, error = with_causes(&error), "the watch was interrupted and is retried");
                     }
                 }

@@ -15,7 +15,7 @@ use super::guarded_client::GuardedClient;
 use super::plan::{PAGE, Plan, PlanInputs, Read, pages, plan};
 use super::{PollRate, PolledRecord, Remote};
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::tracking::spans;
+use crate::controllers::spans;
 
 /// Minimum and maximum number of reads by id in flight at once.
 const READS_AT_ONCE: (usize, usize) = (4, 16);

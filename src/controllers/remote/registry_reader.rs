@@ -14,7 +14,7 @@ use super::jitter::FIRST_PAUSE;
 use super::state::RemoteState;
 use super::{RegistryAnswer, RegistryConnector, RegistryEntry, RegistryKey, Remote};
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::tracking::spans;
+use crate::controllers::spans;
 
 /// Connectors read at once. A round ends with the slowest of them, so it has no more. At a low rate, a list of many pages
 /// takes turns with them.

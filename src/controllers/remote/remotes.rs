@@ -14,7 +14,7 @@ use tokio::task::AbortHandle;
 use super::settings::{ConnectFactory, Connection, Settings};
 use super::state::Remote;
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::tracking::tracker::ReconcileTracker;
+use crate::metrics::Metrics;
 use crate::mutex::Mutex;
 
 /// The remotes of all `ConnectProject`s: one for each combination of address, project key and set of credentials,
@@ -25,7 +25,7 @@ pub struct Remotes {
     enqueue: UnboundedSender<ObjectRef>,
     concurrency: usize,
     jitter_seed: u64,
-    tracker: Arc<ReconcileTracker>,
+    metrics: Arc<Metrics>,
     registry: Mutex<Registry>,
 }
 
@@ -59,8 +59,8 @@ impl Drop for Tasks {
 
 impl Remotes {
     /// Creates an empty set. `enqueue` gets every object to reconcile again; `concurrency` is the number of permits of
-    /// each remote, `jitter_seed` the seed of its jitter; `tracker` is notified of successful answers, and watches for
-    /// rounds that hang.
+    /// each remote, `jitter_seed` the seed of its jitter; `metrics` count panics
+    /// of its tasks.
     #[must_use]
     pub fn new(
         clock: Clock,
@@ -68,9 +68,9 @@ impl Remotes {
         enqueue: UnboundedSender<ObjectRef>,
         concurrency: usize,
         jitter_seed: u64,
-        tracker: Arc<ReconcileTracker>,
+        metrics: Arc<Metrics>,
     ) -> Arc<Self> {
-        Arc::new(Self { clock, factory, enqueue, concurrency, jitter_seed, tracker, registry: Mutex::default() })
+        Arc::new(Self { clock, factory, enqueue, concurrency, jitter_seed, metrics, registry: Mutex::default() })
     }
 
     /// Claims the remote of `project`: opens, joins or updates it. Call it in every reconcile of the project; unchanged
@@ -178,7 +178,7 @@ impl Remotes {
             self.jitter_seed.wrapping_add(registry.opened),
             client,
             settings.clone(),
-            Arc::clone(&self.tracker),
+            Arc::clone(&self.metrics),
         );
         let remote = Arc::new(remote);
         remote.join(project, settings, None);

@@ -6,7 +6,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::*;
 use crate::controllers::remote::testing::{
-    Factory, Mood, START, Service, failure, id, lookup, object_ref, settings, tracker, until,
+    Factory, Mood, START, Service, failure, id, lookup, metrics, object_ref, settings, until,
 };
 use crate::controllers::remote::{Health, NotAdmitted, OutageKind, PollRate, RegistryKey};
 use crate::patience::in_time;
@@ -24,7 +24,7 @@ impl Bench {
         let service = Service::new(&clock);
         service.world().deployments = (0..10).map(|number| (id(number), 1)).collect();
         let (enqueue, enqueued) = unbounded_channel();
-        let remotes = Remotes::new(clock.clone(), Arc::new(Factory(service.clone())), enqueue, 16, 1, tracker(&clock));
+        let remotes = Remotes::new(clock.clone(), Arc::new(Factory(service.clone())), enqueue, 16, 1, metrics(&clock));
         Self { clock, service, remotes, enqueued }
     }
 
@@ -275,7 +275,7 @@ async fn clients_are_made_without_the_lock_of_the_registry() {
     let clock = Clock::stepped(START);
     let factory = Arc::new(Reentrant { remotes: std::sync::OnceLock::new(), service: Service::new(&clock) });
     let (enqueue, _enqueued) = unbounded_channel();
-    let remotes = Remotes::new(clock.clone(), factory.clone(), enqueue, 16, 1, tracker(&clock));
+    let remotes = Remotes::new(clock.clone(), factory.clone(), enqueue, 16, 1, metrics(&clock));
     assert!(factory.remotes.set(remotes.clone()).is_ok());
     let (sender, done) = tokio::sync::oneshot::channel();
     let runtime = tokio::runtime::Handle::current();

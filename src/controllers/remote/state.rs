@@ -23,7 +23,7 @@ use super::registry_cache::RegistryCache;
 use super::view::View;
 use super::{Connection, Health, NotAdmitted, Outage, OutageKind, Settings};
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::tracking::tracker::ReconcileTracker;
+use crate::metrics::Metrics;
 use crate::mutex::Mutex;
 
 /// Number of remotes that this process has opened; tells them apart, also after they closed.
@@ -47,7 +47,7 @@ pub struct Remote {
     /// Notified when a lookup is pending.
     pub(super) lookup_notify: Notify,
     enqueue: UnboundedSender<ObjectRef>,
-    pub(super) tracker: Arc<ReconcileTracker>,
+    pub(super) metrics: Arc<Metrics>,
     // A panic of a holder leaves nothing half-done that matters: missing observations are read again.
     state: Mutex<RemoteState>,
 }
@@ -135,7 +135,7 @@ impl Remote {
         seed: u64,
         client: Arc<dyn Connection>,
         settings: Settings,
-        tracker: Arc<ReconcileTracker>,
+        metrics: Arc<Metrics>,
     ) -> Self {
         let state = RemoteState {
             circuit_breaker: CircuitBreaker::default(),
@@ -162,7 +162,7 @@ impl Remote {
             registry_notify: Notify::new(),
             lookup_notify: Notify::new(),
             enqueue,
-            tracker,
+            metrics,
             state: Mutex::new(state),
         }
     }
@@ -298,12 +298,7 @@ impl Remote {
         self.change(|state| {
             state.note_token();
             match error {
-                None => {
-                    state.circuit_breaker.succeeded(permit);
-                    for project in state.claims.keys() {
-                        self.tracker.inventory.polled(project, now);
-                    }
-                }
+                None => state.circuit_breaker.succeeded(permit),
                 Some(error) => state.circuit_breaker.failed(permit, error, now, &mut state.jitter),
             }
         });

@@ -29,11 +29,11 @@ impl Remote {
         F: Future<Output = Option<Timestamp>>,
     {
         loop {
-            let until = match AssertUnwindSafe(self.watched(task, round())).catch_unwind().await {
+            let until = match AssertUnwindSafe(self.traced(task, round())).catch_unwind().await {
                 Ok(Some(until)) => until,
                 Ok(None) => continue,
                 Err(_) => {
-                    self.tracker.panicked("remote");
+                    self.metrics.panicked("remote");
                     tracing::error!(
                         task,
                         "a task of a remote project panicked, which is a bug; it continues after a pause"
@@ -51,15 +51,14 @@ impl Remote {
         }
     }
 
-    /// Runs one round under a trace id of its own; a round that hangs is reported.
-    async fn watched(
+    /// Runs one round under a trace id of its own.
+    async fn traced(
         self: &Arc<Self>,
         task: &'static str,
         round: impl Future<Output = Option<Timestamp>>,
     ) -> Option<Timestamp> {
         let (project, trace_id) = (self.project_key(), trace::Id::random());
         let span = tracing::info_span!("round", task, project, %trace_id);
-        let round = trace::within(trace_id, round).instrument(span);
-        self.tracker.watched(|| format!("a round of the task `{task}` of project {project}"), round).await
+        trace::within(trace_id, round).instrument(span).await
     }
 }

@@ -23,7 +23,6 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use super::lookups::Lookup;
 use super::{ConnectFactory, Connection, Remote, Settings};
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::tracking::tracker::ReconcileTracker;
 use crate::metrics::Metrics;
 
 /// The time at which every test begins.
@@ -314,9 +313,9 @@ pub(super) struct Bench {
     enqueued: UnboundedReceiver<ObjectRef>,
 }
 
-/// Returns a tracker whose metrics no test reads.
-pub(super) fn tracker(clock: &Clock) -> Arc<ReconcileTracker> {
-    ReconcileTracker::new(clock.clone(), Metrics::new(clock.now()))
+/// Returns metrics that no test reads.
+pub(super) fn metrics(clock: &Clock) -> Arc<Metrics> {
+    Metrics::new(clock.now())
 }
 
 impl Bench {
@@ -327,7 +326,7 @@ impl Bench {
         let (enqueue, enqueued) = unbounded_channel();
         let client: Arc<dyn Connection> = service.clone();
         let remote =
-            Remote::new(clock.clone(), enqueue, concurrency, 7, client, settings("secret", 10), tracker(&clock));
+            Remote::new(clock.clone(), enqueue, concurrency, 7, client, settings("secret", 10), metrics(&clock));
         Self { clock, service, remote: Arc::new(remote), enqueued }
     }
 

@@ -14,7 +14,7 @@ use tracing::Instrument as _;
 use super::lookups::{Cadence, Found, Lookup, LookupResult};
 use super::{Remote, Settings};
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::tracking::spans;
+use crate::controllers::spans;
 
 /// Deployments looked up at once.
 const LOOKUPS_AT_ONCE: usize = 4;

@@ -15,6 +15,8 @@ pub enum ReconcileOutcome {
     ClusterError,
     /// The reconcile panicked, which is a bug; the resource is reconciled again.
     Panicked,
+    /// The reconcile did not end, which is a bug; it was given up, and the resource is reconciled again.
+    TimedOut,
 }
 
 impl ReconcileOutcome {
@@ -36,6 +38,7 @@ impl ReconcileOutcome {
             Self::Conflict => "Conflict",
             Self::ClusterError => "ClusterError",
             Self::Panicked => "Panic",
+            Self::TimedOut => "Timeout",
         }
     }
 }

@@ -9,9 +9,9 @@ use connect_api::hosts::AllowedHosts;
 use connect_api::http::{Authorities, Limits};
 use connect_operator::controllers::clients::action_factory::HttpActionFactory;
 use connect_operator::controllers::clients::connect_factory::HttpFactory;
+use connect_operator::controllers::initial_lists::InitialLists;
 use connect_operator::controllers::manager;
 use connect_operator::controllers::objects::secret;
-use connect_operator::controllers::tracking::tracker::ReconcileTracker;
 use connect_operator::controllers::values::digest::DigestKey;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::leader::Scope;
@@ -42,8 +42,8 @@ impl Install {
         let scope = Scope::new(std::slice::from_ref(&shop.sandbox.namespace), selector).expect("a selector");
         let allowed_hosts = AllowedHosts::parse(["http://127.0.0.1:*"]).expect("a host");
         let metrics = Metrics::new(clock.now());
-        let tracker = ReconcileTracker::new(clock.clone(), Arc::clone(&metrics));
-        let around = ClientContext { observer: metrics, ..ClientContext::plain(clock.clone()) };
+        let lists = InitialLists::new(Arc::clone(&metrics));
+        let around = ClientContext { observer: metrics.clone(), ..ClientContext::plain(clock.clone()) };
         let actions = HttpActionFactory {
             allowed_hosts: allowed_hosts.clone(),
             around: around.clone(),
@@ -61,7 +61,8 @@ impl Install {
             digest_key: DigestKey::new([7; 32]),
             factory: Arc::new(factory),
             actions: Arc::new(actions),
-            tracker,
+            metrics,
+            lists,
             default_deletion_policy: None,
             jitter_seed: 1,
         };

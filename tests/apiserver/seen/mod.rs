@@ -1,4 +1,4 @@
-//! Observability of the operator: metrics that count what happened, probes that fail only when it hangs, and log lines
+//! Observability of the operator: metrics that count what happened, probes, reconciles that do not end, and log lines
 //! with a common trace id.
 
 #![allow(clippy::float_cmp, reason = "counts are whole numbers")]
@@ -16,15 +16,15 @@ use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
-use connect_operator::controllers::tracking::tracker::ReconcileTracker;
+use connect_operator::metrics::Metrics;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::patience::in_time;
 
 /// Returns the samples of a scrape by name and labels, as Prometheus writes them.
-pub(crate) fn scrape(work: &ReconcileTracker) -> BTreeMap<String, f64> {
-    let page = work.metrics().encode();
+pub(crate) fn scrape(metrics: &Metrics) -> BTreeMap<String, f64> {
+    let page = metrics.encode();
     let samples = page.lines().filter(|line| !line.starts_with('#'));
     samples
         .map(|line| {
@@ -36,20 +36,20 @@ pub(crate) fn scrape(work: &ReconcileTracker) -> BTreeMap<String, f64> {
 
 /// Returns a scrape once it satisfies the condition.
 pub(crate) async fn until(
-    work: &ReconcileTracker,
+    metrics: &Metrics,
     what: &str,
     is: impl Fn(&BTreeMap<String, f64>) -> bool,
 ) -> BTreeMap<String, f64> {
     let wanted = async {
         loop {
-            let samples = scrape(work);
+            let samples = scrape(metrics);
             if is(&samples) {
                 return samples;
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    in_time(wanted).await.unwrap_or_else(|_| panic!("not in time: {what}\n{:#?}", scrape(work)))
+    in_time(wanted).await.unwrap_or_else(|_| panic!("not in time: {what}\n{:#?}", scrape(metrics)))
 }
 
 /// Returns an address of this machine with a free port.

@@ -117,12 +117,7 @@ async fn every_query_of_dashboard_and_alerts_works_on_the_metrics_of_a_real_oper
     for expression in of_operator {
         until(address, &expression).await;
     }
-    let live = until(address, "connect_operator_resources{kind=\"ConnectorDeployment\"}").await;
-    assert_eq!(live[0]["metric"]["state"], "Ready", "{live:?}");
     let namespace = shop.sandbox.namespace.as_str();
-    let look = until(address, "connect_operator_project_seconds_since_response").await;
-    assert_eq!(look[0]["metric"]["namespace"], namespace, "honor_labels keeps the operator's label");
-
     until(address, &format!("kube_connectordeployment_status_ready{{namespace=\"{namespace}\"}} == 1")).await;
     let groups = ask(address, "/api/v1/rules").await;
     let groups = groups["data"]["groups"].as_array().expect("groups").clone();
@@ -143,8 +138,6 @@ async fn every_query_of_dashboard_and_alerts_works_on_the_metrics_of_a_real_oper
     shop.dev.fault(Fault::of("token", refused)).unwrap();
     shop.annotate(connect_operator::names::RECONCILE_REQUESTED_AT, "now").await;
     let pending = "ALERTS{alertname=\"ConnectProjectFailing\",alertstate=\"pending\"";
-    let of_kind = until(address, &format!("{pending},customresource_kind=\"\"}}")).await;
-    assert_eq!(of_kind[0]["metric"]["reason"], "CredentialsRejected", "{of_kind:?}");
     let named = until(address, &format!("{pending},namespace=\"{namespace}\"}}")).await;
     assert_eq!(named[0]["metric"]["name"], PROJECT, "{named:?}");
     assert_eq!(named[0]["metric"]["reason"], "CredentialsRejected", "{named:?}");

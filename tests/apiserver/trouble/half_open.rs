@@ -154,7 +154,7 @@ async fn silent_connections_are_closed_and_no_event_is_missed() {
 
 /// The number of reconciles of deployments that ended because the API server did not answer.
 fn without_answer(shop: &Shop) -> u64 {
-    let page = shop.tracker.as_ref().unwrap().metrics().encode();
+    let page = shop.metrics.as_ref().unwrap().encode();
     let line = "connect_operator_reconciles_total{kind=\"ConnectorDeployment\",reason=\"ClusterError\"} ";
     page.lines().find_map(|found| found.strip_prefix(line)).map_or(0, |count| count.parse().unwrap())
 }

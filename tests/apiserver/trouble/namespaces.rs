@@ -4,7 +4,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use clock::Clock;
-use connect_operator::controllers::tracking::tracker::ReconcileTracker;
+use connect_operator::controllers::initial_lists::InitialLists;
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Command;
@@ -31,9 +31,9 @@ async fn until(what: &str, is: impl Fn() -> bool) {
 }
 
 /// Returns once exactly these lists are reported as refused.
-async fn until_refused(tracker: &ReconcileTracker, expected: &[String]) {
+async fn until_refused(lists: &InitialLists, expected: &[String]) {
     let refused = || {
-        let mut refused = tracker.refused_lists();
+        let mut refused = lists.refused_lists();
         refused.sort();
         refused
     };
@@ -67,14 +67,15 @@ async fn a_role_without_lists_of_secrets_is_reported_and_blocks_nothing() {
     shop.sandbox.apply(&shop.project()).await.unwrap();
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     shop.until_reason("Deployed").await;
-    let (tracker, namespace) = (shop.tracker.clone().unwrap(), &shop.sandbox.namespace);
-    until_refused(&tracker, &["ConfigMap", "Secret"].map(|kind| format!("{kind} in namespace {namespace}"))).await;
-    assert_eq!(tracker.lists(), Ok(()), "no reconcile needs them");
+    let (lists, metrics) = (shop.lists.clone().unwrap(), shop.metrics.clone().unwrap());
+    let namespace = &shop.sandbox.namespace;
+    until_refused(&lists, &["ConfigMap", "Secret"].map(|kind| format!("{kind} in namespace {namespace}"))).await;
+    assert_eq!(lists.are_complete(), Ok(()), "no reconcile needs them");
     let metric = format!("connect_operator_lists_refused{{kind=\"Secret\",namespace=\"{namespace}\"}} 1");
-    assert!(tracker.metrics().encode().contains(&metric));
+    assert!(metrics.encode().contains(&metric));
 
     allow(&shop.sandbox, &shop.sandbox).await;
-    until_refused(&tracker, &[]).await;
+    until_refused(&lists, &[]).await;
     shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
     until("the rotation is noticed", || shop.calls("updateDeploymentById") == 1).await;
 }
@@ -94,13 +95,13 @@ async fn a_namespace_that_cannot_be_listed_blocks_no_other_and_is_reported() {
     shop.sandbox.apply(&shop.project()).await.unwrap();
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     shop.until_reason("Deployed").await;
-    let tracker = shop.tracker.clone().unwrap();
-    until("every list is complete or refused", || tracker.lists().is_ok()).await;
+    let (lists, metrics) = (shop.lists.clone().unwrap(), shop.metrics.clone().unwrap());
+    until("every list is complete or refused", || lists.are_complete().is_ok()).await;
     let kinds = ["ActionCheck", "ConfigMap", "ConnectProject", "ConnectorDeployment", "ConnectorStaged", "Secret"];
-    until_refused(&tracker, &kinds.map(|kind| format!("{kind} in namespace {}", yard.namespace))).await;
+    until_refused(&lists, &kinds.map(|kind| format!("{kind} in namespace {}", yard.namespace))).await;
     let metric =
         format!("connect_operator_lists_refused{{kind=\"ConnectorDeployment\",namespace=\"{}\"}} 1", yard.namespace);
-    assert!(tracker.metrics().encode().contains(&metric));
+    assert!(metrics.encode().contains(&metric));
 
     // From now on it may be listed, and is reconciled.
     let mut other = shop.deployment();
@@ -108,8 +109,8 @@ async fn a_namespace_that_cannot_be_listed_blocks_no_other_and_is_reported() {
     yard.apply(&other).await.unwrap();
     allow(&shop.sandbox, &yard).await;
     yard.until_reason(NAME, "ProjectMissing").await;
-    until("no list is refused any more", || tracker.refused_lists().is_empty()).await;
-    assert!(!tracker.metrics().encode().contains("connect_operator_lists_refused{"));
+    until("no list is refused any more", || lists.refused_lists().is_empty()).await;
+    assert!(!metrics.encode().contains("connect_operator_lists_refused{"));
 }
 
 #[tokio::test]

@@ -147,7 +147,7 @@ async fn a_reconcile_that_panics_is_reported_and_repeated_and_all_others_continu
         shop.until_reason("Deployed").await;
     };
     meanwhile(&shop.clock, FINE, panicked).await;
-    let page = shop.tracker.as_ref().unwrap().metrics().encode();
+    let page = shop.metrics.as_ref().unwrap().encode();
     for kind in ["ActionCheck", "ConnectProject", "ConnectorDeployment"] {
         assert!(page.contains(&format!("connect_operator_panics_total{{kind=\"{kind}\"}}")), "{page}");
         assert!(
@@ -184,7 +184,7 @@ async fn a_staged_connector_that_panics_stops_nothing_else() {
         shop.until_reason("Deployed").await;
     };
     meanwhile(&shop.clock, FINE, panicked).await;
-    let page = shop.tracker.as_ref().unwrap().metrics().encode();
+    let page = shop.metrics.as_ref().unwrap().encode();
     assert!(page.contains("connect_operator_panics_total{kind=\"ConnectorStaged\"}"), "{page}");
     assert_eq!(shop.calls("createConnectorStaged"), 0, "nothing is sent before it is persisted");
 

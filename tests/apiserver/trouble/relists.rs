@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use connect_operator::controllers::tracking::initial_lists::PAGE;
+use connect_operator::controllers::initial_lists::PAGE;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::names;
 use futures::StreamExt as _;

@@ -81,19 +81,14 @@ fn names(alerts: &[Value]) -> Vec<&str> {
 }
 
 #[test]
-fn alerts_that_name_the_resource_replace_those_of_a_kind() {
-    let (by_kind, by_resource) = (alerts("replicaCount=2"), alerts(ENABLED));
-    let mut expected: BTreeSet<_> = names(&by_kind).into_iter().collect();
-    assert!(expected.insert("ConnectResourceMetricsMissing"), "it is about kube-state-metrics");
-    assert_eq!(names(&by_resource).len(), expected.len(), "no alert fires twice");
-    assert_eq!(names(&by_resource).into_iter().collect::<BTreeSet<_>>(), expected);
-    for alert in &by_resource {
-        let name = alert["alert"].as_str().unwrap();
+fn alerts_of_resources_come_with_their_metrics() {
+    let (without, with) = (alerts("metrics.kubeStateMetrics.enabled=false"), alerts(ENABLED));
+    let added: Vec<_> = with.iter().filter(|alert| !without.contains(alert)).cloned().collect();
+    assert_eq!(names(&added).into_iter().collect::<BTreeSet<_>>(), BY_RESOURCE.into());
+    assert_eq!(with.len(), without.len() + added.len());
+    for alert in &with {
         let uses = alert["expr"].as_str().unwrap().contains("kube_connect");
-        assert_eq!(uses, BY_RESOURCE.contains(&name), "{name}");
-        if !uses {
-            assert!(by_kind.contains(alert), "{name} is unchanged");
-        }
+        assert_eq!(uses, added.contains(alert), "{}", alert["alert"]);
     }
 }
 

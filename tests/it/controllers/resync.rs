@@ -10,11 +10,11 @@ use connect_api::http::{Authorities, Limits};
 use connect_operator::controllers::clients::action_factory::HttpActionFactory;
 use connect_operator::controllers::clients::connect_factory::HttpFactory;
 use connect_operator::controllers::context::Context;
+use connect_operator::controllers::initial_lists::InitialLists;
 use connect_operator::controllers::manager::event_handlers;
 use connect_operator::controllers::manager::resync::{INTERVAL, note, resync};
 use connect_operator::controllers::manager::{self, Options};
 use connect_operator::controllers::object_ref::{Kind, ObjectRef};
-use connect_operator::controllers::tracking::tracker::ReconcileTracker;
 use connect_operator::controllers::values::digest::DigestKey;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::leader::Scope;
@@ -51,7 +51,8 @@ pub(super) fn context(clock: &Clock, scope: Scope) -> (Arc<Context>, UnboundedRe
             authorities: Authorities::default(),
         }),
         actions: Arc::new(HttpActionFactory { allowed_hosts, around, authorities: Authorities::default() }),
-        tracker: ReconcileTracker::new(clock.clone(), Metrics::new(clock.now())),
+        lists: InitialLists::new(Metrics::new(clock.now())),
+        metrics: Metrics::new(clock.now()),
         jitter_seed: 1,
     };
     let (enqueue, enqueued) = mpsc::unbounded_channel();

@@ -34,7 +34,6 @@ use connect_operator::controllers::references::Named;
 use connect_operator::controllers::remote::{
     ConnectFactory, Connection, NotAdmitted, Outage, Remote, Remotes, Settings,
 };
-use connect_operator::controllers::tracking::tracker::ReconcileTracker;
 use connect_operator::controllers::values::digest::DigestKey;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::crd::shared::RemoteIdentity;
@@ -72,12 +71,12 @@ fn limits(takes_time: bool) -> Limits {
 
 /// Runs a future on a clock that advances only for the rate limiter, which uses it too: otherwise a request would wait
 /// for ever.
-pub(super) async fn at_a_standstill<T>(clock: &Clock, tracker: impl Future<Output = T>) -> T {
-    let mut tracker = pin!(tracker);
+pub(super) async fn at_a_standstill<T>(clock: &Clock, asked: impl Future<Output = T>) -> T {
+    let mut asked = pin!(asked);
     loop {
         tokio::select! {
             biased;
-            result = &mut tracker => return result,
+            result = &mut asked => return result,
             () = tokio::time::sleep(Duration::from_millis(20)) => clock.step(Duration::from_micros(100)),
         }
     }
@@ -180,8 +179,8 @@ impl Desk {
         };
         let client = Arc::new(HttpConnect::new(settings, clock.clone()).unwrap());
         let (enqueue, mut enqueued) = unbounded_channel();
-        let tracker = ReconcileTracker::new(clock.clone(), Metrics::new(clock.now()));
-        let remotes = Remotes::new(clock.clone(), Arc::new(Factory(Arc::clone(&client))), enqueue, 16, 7, tracker);
+        let metrics = Metrics::new(clock.now());
+        let remotes = Remotes::new(clock.clone(), Arc::new(Factory(Arc::clone(&client))), enqueue, 16, 7, metrics);
         let claimed = Settings {
             api_url: dev.url(),
             auth_url: dev.url(),

@@ -121,10 +121,10 @@ fn the_dashboard_uses_served_metrics_and_shows_every_family() {
 #[test]
 fn a_query_with_an_unknown_metric_or_label_is_found() {
     for wrong in [
-        "connect_operator_ressources",
-        "connect_operator_resources{status=\"Ready\"}",
-        "sum by (code) (connect_operator_resources)",
-        "connect_operator_sent_to_live_seconds",
+        "connect_operator_reconcile_total",
+        "connect_operator_reconciles_total{status=\"Ready\"}",
+        "sum by (code) (connect_operator_reconciles_total)",
+        "connect_operator_reconcile_duration_seconds",
         "kube_connectordeployment_status_failed",
         "kube_connectordeployment_info{reason=\"Deployed\"}",
     ] {

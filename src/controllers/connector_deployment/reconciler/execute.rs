@@ -7,7 +7,7 @@ use clock::{between, later};
 
 use super::super::act::{self, Done};
 use super::super::decide::{self, AppliedResponse, Call, CallKind, Decision, DesiredPayload, Outcome, Response};
-use super::super::persisted::{OperationState, OperationType, PersistedState, Phase};
+use super::super::persisted::{OperationState, OperationType};
 use super::super::registered::needs_declarations;
 use super::super::status::Comparison;
 use super::super::{applications, observe, outputs, verification};
@@ -38,7 +38,6 @@ impl Deployment<'_> {
         inputs.verified = self.verify(remote, &inputs.read, &decision.outcome).await?;
         let inputs = &*inputs;
         let record = inputs.record();
-        let before = self.persisted();
         let comparison = self.comparison(inputs, decision);
         let mut condition = self.ready_condition(inputs, decision);
         if matches!(decision.outcome, Outcome::Settled { .. } | Outcome::NotApplied { .. })
@@ -54,7 +53,6 @@ impl Deployment<'_> {
         condition = verification::ready(condition, self.object.spec.ready_when, findings, verified);
         let reason = condition.reason;
         self.patch_status(inputs, &decision.persisted, condition, ObservedRecord::of(record), comparison).await?;
-        self.note_settled(&before, inputs, decision, reason);
         // Only after the write: what a decision forgets is still needed if the decision could not be written.
         self.cache.transient = decision.transient.clone();
         self.annotate(&decision.persisted).await?;
@@ -75,17 +73,6 @@ impl Deployment<'_> {
             Some(true) => Comparison::Different { values: self.differing(inputs) },
             Some(false) => Comparison::Same,
             None => Comparison::None,
-        }
-    }
-
-    /// Counts a resource that has settled, and measures how long its operation took until the deployment was running.
-    fn note_settled(&self, before: &PersistedState, inputs: &Inputs, decision: &Decision, reason: Reason) {
-        self.context.tracker.settled(self.object_ref, reason);
-        let deploys = |kind| matches!(kind, OperationType::Create | OperationType::Redeploy);
-        let sent = before.operation.as_ref().filter(|operation| deploys(operation.kind));
-        let live = decision.persisted.applied.as_ref().is_some_and(|applied| applied.outcome == Phase::Deployed);
-        if let Some(sent) = sent.filter(|_| live && decision.persisted.operation.is_none()) {
-            self.context.tracker.live(sent.started_at, inputs.read.at);
         }
     }
 
@@ -134,10 +121,6 @@ impl Deployment<'_> {
         let mut done = send(named(&call.kind)).await;
         if let Some(without) = act::without_added(&done, &call.kind) {
             done = send(named(&without)).await;
-        }
-        let deploys = matches!(call.kind, CallKind::Create { .. } | CallKind::Redeploy { .. });
-        if deploys && matches!(done.response, Response::Accepted(_) | Response::Unknown) {
-            self.context.tracker.sent(self.object_ref);
         }
         let now = self.context.clock.now();
         self.cache.own.last_call = Some(now);

@@ -286,9 +286,7 @@ impl RemoteKind for ConnectorDeployment {
 
     fn note_written(_: &Deployment<'_>, _: &Inputs, _: &PersistedState) {}
 
-    fn note_reported(reconciler: &Deployment<'_>, condition: &ConditionUpdate) {
-        reconciler.context.tracker.settled(reconciler.object_ref, condition.reason);
-    }
+    fn note_reported(_: &Deployment<'_>, _: &ConditionUpdate) {}
 
     async fn is_settled(reconciler: &Deployment<'_>) -> Result<bool, kube::Error> {
         let status = reconciler.status();

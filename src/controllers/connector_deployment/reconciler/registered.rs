@@ -209,10 +209,8 @@ impl Deployment<'_> {
         condition: ConditionUpdate,
     ) -> Result<Next, kube::Error> {
         let persisted = self.persisted();
-        let reason = condition.reason;
         let record = ObservedRecord::of(inputs.record());
         self.patch_status(inputs, &persisted, condition, record, Comparison::None).await?;
-        self.context.tracker.settled(self.object_ref, reason);
         let again = decision.again.unwrap_or_else(|| self.object.spec.effective_interval());
         if let Some(id) = &persisted.id {
             let pace = PollRate::Settled(self.object.spec.effective_interval());

@@ -31,7 +31,7 @@ pub fn reconcile(object_ref: &ObjectRef) -> Span {
 pub fn reconciled(span: &Span, ended: ReconcileOutcome) {
     let label = ended.label();
     span.record("connect_operator.reason", label);
-    if matches!(ended, ReconcileOutcome::ClusterError | ReconcileOutcome::Panicked) {
+    if matches!(ended, ReconcileOutcome::ClusterError | ReconcileOutcome::Panicked | ReconcileOutcome::TimedOut) {
         failed(span, label);
     }
 }

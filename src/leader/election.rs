@@ -31,9 +31,7 @@ struct ObservedLease {
 /// What to do about the Lease.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// The Lease does not exist: create it.
-    Create(LeaseSpec),
-    /// This candidate holds it, or it is free: write this on the version that was read.
+    /// This candidate holds it, or it is free or does not exist: write this on the version that was read.
     Write(LeaseSpec),
     /// Another candidate holds it.
     Wait {
@@ -83,7 +81,7 @@ impl Candidate {
         let before = self.seen.as_ref().map_or(0, |seen| transitions(&seen.spec));
         let transitions = if others.is_some() { before.saturating_add(1) } else { before };
         let spec = LeaseSpec { lease_transitions: Some(transitions), ..LeaseSpec::default() };
-        Step::Create(self.begun(spec, now))
+        Step::Write(self.begun(spec, now))
     }
 
     /// How long another's record has to stay unchanged from now on; `None`: it has expired, or nobody holds it.

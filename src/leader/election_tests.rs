@@ -34,7 +34,6 @@ fn held_by(holder: &str, renewed: i64) -> LeaseSpec {
 /// The kind of step, and the count of transitions that it writes.
 fn word(step: &Step) -> (&'static str, i32) {
     match step {
-        Step::Create(spec) => ("create", transitions(spec)),
         Step::Write(spec) => ("write", transitions(spec)),
         Step::Wait { .. } => ("wait", -1),
     }
@@ -50,7 +49,7 @@ fn a_lease_is_taken_once_it_was_observed_unchanged_for_its_duration() {
     let long_ago = held_by("other", -1_000_000);
     let annotated = held_by("other", 7);
     for (case, looks, expected) in [
-        ("the Lease does not exist", vec![(0, None)], ("create", 0)),
+        ("the Lease does not exist", vec![(0, None)], ("write", 0)),
         ("read for the first time, however old", vec![(0, Some(long_ago))], ("wait", -1)),
         (
             "unchanged, not long enough",
@@ -81,15 +80,15 @@ fn a_lease_is_taken_once_it_was_observed_unchanged_for_its_duration() {
         ("held by us, after a lost response", vec![(0, Some(held_by("me", 0)))], ("write", 3)),
         ("another candidate took it", vec![(0, Some(held_by("me", 0))), (2, Some(held_by("other", 2)))], ("wait", -1)),
         ("deleted while another may still lead", vec![(0, Some(held_by("other", 0))), (14, None)], ("wait", -1)),
-        ("deleted, and the old lease has expired", vec![(0, Some(held_by("other", 0))), (15, None)], ("create", 4)),
-        ("deleted while held by us", vec![(0, Some(held_by("me", 0))), (2, None)], ("create", 3)),
+        ("deleted, and the old lease has expired", vec![(0, Some(held_by("other", 0))), (15, None)], ("write", 4)),
+        ("deleted while held by us", vec![(0, Some(held_by("me", 0))), (2, None)], ("write", 3)),
     ] {
         let mut me = Candidate::new("me".to_owned(), LEASE);
         let steps: Vec<_> =
             looks.iter().map(|(second, spec)| me.step(spec.as_ref(), seconds(*second), at(99))).collect();
         let last = steps.last().expect("at least one read");
         assert_eq!(word(last), expected, "{case}");
-        if let Step::Create(spec) | Step::Write(spec) = last {
+        if let Step::Write(spec) = last {
             assert_eq!(holder(spec), Some("me"), "{case}");
             assert_eq!((spec.lease_duration_seconds, &spec.renew_time), (Some(15), &Some(MicroTime(at(99)))), "{case}");
             let renewed = case.starts_with("held by us, ");
@@ -174,7 +173,7 @@ fn play(ahead: [u64; 2], times: &[u64]) -> (Held, Held) {
                 let found = base.map(|version| versions[version].clone());
                 match player.candidate.step(found.as_ref(), local, theirs) {
                     Step::Wait { left, .. } => next(left.min(retry), Happens::Wakes),
-                    Step::Create(spec) | Step::Write(spec) => {
+                    Step::Write(spec) => {
                         versions.push(spec);
                         let written = versions.len() - 1;
                         next(Duration::ZERO, Happens::WriteArrives { base, written, deadline: local + renew_deadline });

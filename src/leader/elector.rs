@@ -11,16 +11,17 @@ use clock::Clock;
 use connect_api::Fence;
 use futures::FutureExt as _;
 use jiff::Timestamp;
-use k8s_openapi::api::coordination::v1::Lease;
-use kube::Client;
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use kube::api::PostParams;
+use kube::{Api, Client};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::election::{self, Candidate, Step};
-use super::lock::Lock;
 use super::scope::Labels;
-use super::{LeadershipState, LeaseName, Timing};
+use super::{LeaseName, Timing};
 use crate::error_text::with_causes;
+use crate::names;
 
 /// Why this process stopped leading. The process must end, since another may lead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -54,7 +55,7 @@ pub enum Lost {
 #[derive(Debug)]
 pub struct Election {
     lease: LeaseName,
-    state: LeadershipState,
+    won: watch::Receiver<bool>,
     end: watch::Sender<bool>,
     task: JoinSet<Result<(), Lost>>,
 }
@@ -72,30 +73,24 @@ impl Election {
         clock: &Clock,
         fence: &Fence,
     ) -> Self {
-        let state = LeadershipState::candidate(clock.clone(), fence.clone());
+        let (leads, won) = watch::channel(false);
         let (end, ended) = watch::channel(false);
         let elector = Elector {
-            lock: Lock::new(client, lease, labels),
+            api: Api::namespaced(client, &lease.namespace),
+            labels,
             lease: lease.clone(),
             candidate: Candidate::new(identity, timing.lease),
             timing,
             clock: clock.clone(),
             fence: fence.clone(),
-            state: state.clone(),
+            leads,
             stored: None,
-            leads: false,
             follows: None,
             trouble: "the deadline passed before the first attempt".to_owned(),
         };
         let mut task = JoinSet::new();
         task.spawn(elector.run(ended));
-        Self { lease: lease.clone(), state, end, task }
-    }
-
-    /// Returns the shared state of the election.
-    #[must_use]
-    pub fn state(&self) -> LeadershipState {
-        self.state.clone()
+        Self { lease: lease.clone(), won, end, task }
     }
 
     /// Returns once this process leads. Cancel safe.
@@ -105,7 +100,7 @@ impl Election {
     pub async fn won(&mut self) -> Result<(), Lost> {
         tokio::select! {
             ended = self.task.join_next() => Err(lost(ended, &self.lease)),
-            () = self.state.won() => Ok(()),
+            Ok(_) = self.won.wait_for(|won| *won) => Ok(()),
         }
     }
 
@@ -133,16 +128,17 @@ fn lost(ended: Option<Result<Result<(), Lost>, tokio::task::JoinError>>, lease: 
 }
 
 struct Elector {
-    lock: Lock,
+    api: Api<Lease>,
+    labels: Labels,
     lease: LeaseName,
     candidate: Candidate,
     timing: Timing,
     clock: Clock,
     fence: Fence,
-    state: LeadershipState,
+    /// Whether this process leads.
+    leads: watch::Sender<bool>,
     /// The Lease as this process wrote it last, to renew it without a read. `None`: it has to be read.
     stored: Option<Lease>,
-    leads: bool,
     /// The holder that was logged last.
     follows: Option<String>,
     /// Why the last failed attempt failed.
@@ -160,8 +156,7 @@ enum Attempt {
 impl Elector {
     async fn run(mut self, mut end: watch::Receiver<bool>) -> Result<(), Lost> {
         loop {
-            self.state.turn();
-            if self.leads && !self.fence.holds() {
+            if self.leads() && !self.fence.holds() {
                 return Err(self.not_renewed());
             }
             let pause = self.turn().await?;
@@ -190,12 +185,12 @@ impl Elector {
         match attempt {
             // The deadline may have passed already, if this process was suspended during the call.
             Ok(Attempt::Held) if self.fence.holds() => {
-                self.leads();
+                self.lead();
                 Ok(self.timing.retry)
             }
-            Ok(Attempt::Held) if self.leads => Err(self.not_renewed()),
+            Ok(Attempt::Held) if self.leads() => Err(self.not_renewed()),
             Ok(Attempt::Held) => Ok(Duration::ZERO),
-            Ok(Attempt::Anothers { holder, .. }) if self.leads => Err(self.taken(holder)),
+            Ok(Attempt::Anothers { holder, .. }) if self.leads() => Err(self.taken(holder)),
             Ok(Attempt::Anothers { holder, left }) => {
                 self.follow(holder);
                 Ok(left.min(self.timing.retry))
@@ -203,7 +198,7 @@ impl Elector {
             Err(error) => {
                 // The write may have arrived although its response did not, so the next attempt reads first.
                 self.stored = None;
-                tracing::warn!(lease = %self.lease, error, leads = self.leads, "the Lease cannot be read or written");
+                tracing::warn!(lease = %self.lease, error, leads = self.leads(), "the Lease cannot be read or written");
                 self.trouble = error;
                 Ok(self.timing.retry)
             }
@@ -213,26 +208,27 @@ impl Elector {
     async fn attempt(&mut self) -> Result<Attempt, kube::Error> {
         let found = match self.stored.take() {
             Some(lease) => Some(lease),
-            None => self.lock.read().await?,
+            None => self.read().await?,
         };
         let (at, now) = (self.clock.elapsed(), self.clock.now());
         let step = self.candidate.step(found.as_ref().and_then(|lease| lease.spec.as_ref()), at, now);
         // Taken before the call: others read the written record only after it, so they count from a later time.
         let deadline = self.clock.elapsed() + self.timing.renew_deadline;
-        let stored = match (step, &found) {
-            (Step::Wait { holder, left }, _) => return Ok(Attempt::Anothers { holder, left }),
-            (Step::Create(spec) | Step::Write(spec), Some(lease)) => self.lock.replace(lease, spec).await?,
-            (Step::Create(spec) | Step::Write(spec), None) => self.lock.create(spec).await?,
-        };
-        self.stored = Some(stored);
+        match step {
+            Step::Wait { holder, left } => return Ok(Attempt::Anothers { holder, left }),
+            Step::Write(spec) => self.stored = Some(self.write(found, spec).await?),
+        }
         self.fence.hold_until(deadline);
         Ok(Attempt::Held)
     }
 
-    fn leads(&mut self) {
-        if !std::mem::replace(&mut self.leads, true) {
+    fn leads(&self) -> bool {
+        *self.leads.borrow()
+    }
+
+    fn lead(&self) {
+        if !self.leads.send_replace(true) {
             tracing::info!(lease = %self.lease, identity = self.candidate.identity(), "this process leads");
-            self.state.leads_now(true);
         }
     }
 
@@ -243,24 +239,23 @@ impl Elector {
         }
     }
 
-    fn taken(&mut self, holder: String) -> Lost {
+    fn taken(&self, holder: String) -> Lost {
         self.stop();
         Lost::Taken { lease: self.lease.clone(), holder }
     }
 
-    fn not_renewed(&mut self) -> Lost {
+    fn not_renewed(&self) -> Lost {
         self.stop();
         Lost::NotRenewed { lease: self.lease.clone(), deadline: self.timing.renew_deadline, why: self.trouble.clone() }
     }
 
-    fn stop(&mut self) {
+    fn stop(&self) {
         self.fence.close();
-        self.state.leads_now(false);
-        self.leads = false;
+        self.leads.send_replace(false);
     }
 
     /// Releases the Lease. If that fails, others wait until it expires.
-    async fn give_up(&mut self) {
+    async fn give_up(&self) {
         self.stop();
         let limit = self.timing.renew_deadline / 2;
         let clock = self.clock.clone();
@@ -279,11 +274,31 @@ impl Elector {
     /// Releases the Lease; returns whether this process held it. The Lease is read first, because the last write may
     /// have succeeded although its response was lost.
     async fn release(&self, now: Timestamp) -> Result<bool, kube::Error> {
-        let Some(lease) = self.lock.read().await? else { return Ok(false) };
+        let Some(lease) = self.read().await? else { return Ok(false) };
         let Some(spec) = lease.spec.as_ref().filter(|spec| election::holder(spec) == Some(self.candidate.identity()))
         else {
             return Ok(false);
         };
-        self.lock.replace(&lease, election::given_up(spec, now)).await.map(|_| true)
+        let released = election::given_up(spec, now);
+        self.write(Some(lease), released).await.map(|_| true)
+    }
+
+    /// Reads the Lease; `None` if it does not exist.
+    async fn read(&self) -> Result<Option<Lease>, kube::Error> {
+        self.api.get_opt(&self.lease.name).await
+    }
+
+    /// Writes the record if the Lease is as it was `found`; 409 if it is not. Keeps other fields, labels and annotations.
+    async fn write(&self, found: Option<Lease>, spec: LeaseSpec) -> Result<Lease, kube::Error> {
+        let parameters = PostParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        let is_new = found.is_none();
+        let mut lease = Lease { spec: Some(spec), ..found.unwrap_or_default() };
+        lease.metadata.labels.get_or_insert_default().extend(self.labels.clone());
+        if is_new {
+            lease.metadata.name = Some(self.lease.name.clone());
+            self.api.create(&parameters, &lease).await
+        } else {
+            self.api.replace(&self.lease.name, &parameters, &lease).await
+        }
     }
 }

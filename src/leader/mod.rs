@@ -2,25 +2,21 @@
 //! each works on the objects within its namespaces and its selector.
 //!
 //! Knows nothing of the work itself, and no kind but the Lease. [`election`] is pure: whether to write the Lease, from
-//! what was observed of it and when. [`elector`] is the loop around it, [`state`] what other modules read of it.
-//! [`scope`] and [`selector`] define what an install works on. [`fenced`] keeps a former leader from writing to the
-//! cluster, as `fence.rs` of `crates/connect-api` keeps it from writing to the remote.
+//! what was observed of it and when. [`elector`] is the loop around it. [`scope`] and [`selector`] define
+//! what an install works on. [`fenced`] keeps a former leader from writing to the cluster, as `fence.rs` of
+//! `crates/connect-api` keeps it from writing to the remote.
 
 pub mod election;
 pub mod elector;
 pub mod fenced;
-mod lock;
 pub mod scope;
 pub mod selector;
-pub mod state;
 
 use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
 pub use elector::{Election, Lost};
 pub use scope::Scope;
-pub use state::LeadershipState;
 
 /// Identifies the Lease of an install, and so the install.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,28 +30,6 @@ pub struct LeaseName {
 impl fmt::Display for LeaseName {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}/{}", self.namespace, self.name)
-    }
-}
-
-/// Error for a text that is not the name of a Lease.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it is not written as namespace/name")]
-pub struct NoLeaseName;
-
-impl FromStr for LeaseName {
-    type Err = NoLeaseName;
-
-    fn from_str(text: &str) -> Result<Self, NoLeaseName> {
-        let (namespace, name) = text.split_once('/').ok_or(NoLeaseName)?;
-        let fits = |part: &str| {
-            let letters =
-                part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte));
-            !part.is_empty() && part.len() <= 253 && letters && !part.starts_with('.')
-        };
-        if !fits(namespace) || !fits(name) {
-            return Err(NoLeaseName);
-        }
-        Ok(Self { namespace: namespace.to_owned(), name: name.to_owned() })
     }
 }
 
@@ -81,16 +55,6 @@ impl Default for Timing {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_lease_is_named_by_its_namespace_and_its_name() {
-        let name: LeaseName = "operator/tax.eu-1".parse().expect("a name");
-        assert_eq!((name.namespace.as_str(), name.name.as_str()), ("operator", "tax.eu-1"));
-        assert_eq!(name.to_string(), "operator/tax.eu-1");
-        for wrong in ["", "operator", "operator/", "/tax", "a/b/c", "a/B", "../b", "a/..", "a/b?c"] {
-            assert_eq!(wrong.parse::<LeaseName>(), Err(NoLeaseName), "{wrong}");
-        }
-    }
 
     #[test]
     fn a_call_that_passed_its_check_is_connected_before_another_leads() {

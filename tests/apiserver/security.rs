@@ -18,7 +18,7 @@ use connect_operator::controllers::objects::digest_key;
 use connect_operator::controllers::objects::secret::Policy;
 use connect_operator::controllers::values::digest::DigestKey;
 use connect_operator::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
-use connect_operator::leader::{Election, Scope, Timing};
+use connect_operator::leader::{Election, LeaseName, Scope, Timing};
 use connect_operator::metrics::Metrics;
 use connect_operator::names;
 use dev_server::Options;
@@ -139,7 +139,8 @@ pub(crate) async fn a_whole_lifecycle(shop: &Shop, own: &Sandbox, client: Client
     let labels = Scope::default().labels();
     let key = digest_key::load_or_create(&client, &own.namespace, names::DIGEST_KEY_SECRET, &labels).await.unwrap();
     digest_key::load_or_create(&client, &own.namespace, names::DIGEST_KEY_SECRET, &labels).await.unwrap();
-    let (clock, lease) = (Clock::system(), format!("{}/connect-operator", own.namespace).parse().unwrap());
+    let clock = Clock::system();
+    let lease = LeaseName { namespace: own.namespace.clone(), name: "connect-operator".to_owned() };
     let fence = Fence::closed(clock.clone());
     let mut election = Election::start(client.clone(), &lease, labels, "me".into(), Timing::default(), &clock, &fence);
     election.won().await.expect("it leads");

@@ -1,21 +1,15 @@
 //! Liveness and readiness of the process, for the kubelet: the content of `/livez` and `/readyz`.
 //!
-//! The process is alive if it answers. The process is ready if it does its part: the leader has listed every resource, a standby
-//! takes part in the election. A list that the API server refuses is reported, but does not make the process unready.
-//! The process reports its own progress through [`Health::set_stage`] and [`Health::set_election`].
+//! The process is alive if it answers. It is ready if it stands by, or leads and has listed every resource. A list that the
+//! API server refuses is reported, but does not make the process unready. The process reports its own progress through
+//! [`Health::set_stage`].
 
 use std::fmt::Write as _;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::controllers::initial_lists::InitialLists;
-use crate::leader;
 use crate::metrics::Metrics;
 use crate::mutex::Mutex;
-
-/// Time without an attempt of the election loop after which it counts as hanging; attempts come every few seconds, also
-/// while the API server does not answer.
-const ELECTION_AGE: Duration = Duration::from_mins(1);
 
 /// The stage of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,13 +28,7 @@ pub enum Stage {
 pub struct Health {
     metrics: Arc<Metrics>,
     lists: Arc<InitialLists>,
-    state: Mutex<HealthState>,
-}
-
-struct HealthState {
-    stage: Stage,
-    /// The state of the election.
-    election: Option<leader::LeadershipState>,
+    stage: Mutex<Stage>,
 }
 
 /// The response to a probe.
@@ -58,50 +46,35 @@ impl Health {
     /// Returns the health of a process that has just started.
     #[must_use]
     pub fn new(metrics: Arc<Metrics>, lists: Arc<InitialLists>) -> Arc<Self> {
-        Arc::new(Self { metrics, lists, state: Mutex::new(HealthState { stage: Stage::AwaitsCrds, election: None }) })
+        Arc::new(Self { metrics, lists, stage: Mutex::new(Stage::AwaitsCrds) })
     }
 
     /// Sets the stage of the process.
     pub fn set_stage(&self, stage: Stage) {
-        self.state.lock().stage = stage;
+        *self.stage.lock() = stage;
         self.metrics.leads(stage == Stage::Leads);
-    }
-
-    /// Sets the election in which the process takes part.
-    pub fn set_election(&self, election: leader::LeadershipState) {
-        self.state.lock().election = Some(election);
     }
 
     /// Checks that the process does its part.
     #[must_use]
     pub fn readyz(&self) -> Report {
-        let stage = self.state.lock().stage;
+        let stage = *self.stage.lock();
         let served = match stage {
             Stage::AwaitsCrds => Err("the CRDs of this version are not served yet".to_owned()),
             Stage::StandsBy | Stage::AwaitsDigestKey | Stage::Leads => Ok(()),
         };
         let part: Option<Check> = match stage {
-            Stage::AwaitsCrds => None,
+            Stage::AwaitsCrds | Stage::StandsBy => None,
             Stage::AwaitsDigestKey => {
                 Some(("digest-key", Err("its Secret cannot be read or created yet: the log says why".to_owned())))
             }
             Stage::Leads => Some(("first-lists", self.lists.are_complete())),
-            Stage::StandsBy => Some(("election", self.election_goes_on())),
         };
         let checks: Vec<_> = [Some(("ping", Ok(()))), Some(("crds", served)), part].into_iter().flatten().collect();
         let refused = if stage == Stage::Leads { self.lists.refused_lists() } else { Vec::new() };
         // Not a failure: one missing namespace must not block the rollout of a new version for the others.
         let notes = refused.iter().map(|list| format!("first-lists: the API server refuses to list {list}"));
         report(&checks, notes)
-    }
-
-    /// Checks that the election loop makes attempts; without an election nothing can hang.
-    fn election_goes_on(&self) -> Result<(), String> {
-        let age = self.state.lock().election.as_ref().map(leader::LeadershipState::since_last_turn).unwrap_or_default();
-        if age > ELECTION_AGE {
-            return Err(format!("the election loop has made no attempt for {} s", age.as_secs()));
-        }
-        Ok(())
     }
 }
 

@@ -6,12 +6,11 @@ use kube::Client;
 use uuid::Uuid;
 
 use crate::leader::scope::Labels;
-use crate::leader::{Election, LeadershipState, LeaseName, Lost, Timing};
+use crate::leader::{Election, LeaseName, Lost, Timing};
 
 /// The leadership of this process, with an election if leader election is on.
 pub(super) struct Leadership {
     election: Option<Election>,
-    state: LeadershipState,
 }
 
 impl Leadership {
@@ -25,14 +24,7 @@ impl Leadership {
     ) -> Self {
         let start =
             |lease| Election::start(client.clone(), lease, labels.clone(), identity(), Timing::default(), clock, fence);
-        let election = install.map(start);
-        let state = election.as_ref().map_or_else(|| LeadershipState::alone(clock.clone()), Election::state);
-        Self { election, state }
-    }
-
-    /// Returns the shared state of the election.
-    pub(super) fn state(&self) -> LeadershipState {
-        self.state.clone()
+        Self { election: install.map(start) }
     }
 
     /// Returns once this process leads.

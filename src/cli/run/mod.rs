@@ -167,11 +167,6 @@ pub(in crate::cli) enum RunError {
     /// The certificates cannot be read.
     #[error(transparent)]
     CaFile(#[from] CaFileError),
-    /// The name of the Lease is invalid.
-    #[error(
-        "--lease-name and --operator-namespace: {0:?} is not a valid Lease name: use letters a to z, digits, dashes, dots"
-    )]
-    LeaseName(String),
     /// This process stopped leading.
     #[error(transparent)]
     Lost(#[from] Lost),
@@ -222,11 +217,8 @@ pub(in crate::cli) async fn run_with(
     let health = Health::new(Arc::clone(&metrics), Arc::clone(&lists));
     let addresses = Addresses { metrics: args.metrics_listen, health: args.health_listen };
     let _listening = listen::listen(addresses, &metrics, &health)?;
-    let (install, fence) = if args.leader_elect {
-        (Some(lease_name(&namespace, &args.lease_name)?), Fence::closed(clock.clone()))
-    } else {
-        (None, Fence::none())
-    };
+    let (install, fence) =
+        if args.leader_elect { (Some(name), Fence::closed(clock.clone())) } else { (None, Fence::none()) };
     let around = ClientContext { clock: clock.clone(), fence: fence.clone(), observer: metrics.clone() };
     let mut shutdown = std::pin::pin!(shutdown);
     let ready = async {
@@ -238,7 +230,6 @@ pub(in crate::cli) async fn run_with(
         () = &mut shutdown => return Ok(()),
     }
     let mut leadership = Leadership::seek(&client, install.as_ref(), &labels, &clock, &fence);
-    health.set_election(leadership.state());
     health.set_stage(Stage::StandsBy);
     tokio::select! {
         won = leadership.won() => won?,
@@ -317,9 +308,4 @@ pub(in crate::cli) fn address(text: &str) -> Result<SocketAddr, String> {
 
 fn hosts(flag: &'static str, patterns: &[String]) -> Result<AllowedHosts, RunError> {
     AllowedHosts::parse(patterns.iter().map(String::as_str)).map_err(|source| RunError::Hosts { flag, source })
-}
-
-fn lease_name(namespace: &str, name: &str) -> Result<LeaseName, RunError> {
-    let name = format!("{namespace}/{name}");
-    name.parse().map_err(|_| RunError::LeaseName(name))
 }

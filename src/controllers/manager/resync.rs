@@ -52,5 +52,7 @@ fn compare<K: Stored>(kind: Kind, objects: &[Arc<K>], context: &Context) {
     if !outdated.is_empty() {
         tracing::debug!(kind = kind.as_str(), count = outdated.len(), "resources are due for a reconcile");
     }
-    outdated.into_iter().for_each(|object_ref| context.enqueue(object_ref));
+    for object_ref in outdated {
+        context.enqueue(object_ref);
+    }
 }

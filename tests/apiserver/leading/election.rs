@@ -11,7 +11,7 @@ use axum::body::Body;
 use clock::Clock;
 use connect_api::Fence;
 use connect_operator::leader::scope::Labels;
-use connect_operator::leader::{Election, LeadershipState, LeaseName, Lost, Scope, Timing, fenced};
+use connect_operator::leader::{Election, LeaseName, Lost, Scope, Timing, fenced};
 use connect_operator::names;
 use http::{Request, Response};
 use jiff::Timestamp;
@@ -32,7 +32,6 @@ const LEASE: &str = "tax";
 /// A replica that campaigns.
 struct Replica {
     election: Option<Election>,
-    state: LeadershipState,
     fence: Fence,
     clock: Clock,
     ticking: JoinHandle<()>,
@@ -127,8 +126,7 @@ impl Replica {
         let fence = Fence::closed(clock.clone());
         let election =
             Election::start(client, &lease, labels(), identity.to_owned(), Timing::default(), &clock, &fence);
-        let state = election.state();
-        Self { election: Some(election), state, fence, clock, ticking }
+        Self { election: Some(election), fence, clock, ticking }
     }
 
     async fn leads(stage: &Stage, identity: &str) -> Self {
@@ -139,7 +137,7 @@ impl Replica {
 
     async fn until_it_leads(&mut self) {
         in_time(self.election().won()).await.expect("it leads in time").expect("nothing is lost");
-        assert!(self.state.leads() && self.fence.holds());
+        assert!(self.fence.holds());
     }
 
     fn election(&mut self) -> &mut Election {
@@ -149,12 +147,12 @@ impl Replica {
     /// As at the end of a process that received SIGTERM.
     async fn give_up(&mut self) {
         self.election.take().expect("it was not given up").give_up().await;
-        assert!(!self.state.leads() && !self.fence.holds());
+        assert!(!self.fence.holds());
     }
 
     async fn until_it_lost(&mut self) -> Lost {
         let lost = in_time(self.election().lost()).await.expect("it is lost in time");
-        assert!(!self.state.leads() && !self.fence.holds());
+        assert!(!self.fence.holds());
         lost
     }
 }
@@ -192,8 +190,6 @@ async fn one_of_many_replicas_leads_and_labels_the_lease() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
-    let leading: Vec<_> = replicas.iter().filter(|replica| replica.state.leads()).collect();
-    assert_eq!(leading.len(), 1);
     assert_eq!(replicas.iter().filter(|replica| replica.fence.holds()).count(), 1);
     assert_eq!(lease.labels(), &labels());
     let spec = spec(&stage).await;
@@ -208,10 +204,10 @@ async fn another_replica_takes_over_when_the_lease_has_expired_and_not_earlier()
     let began = second.clock.elapsed();
     // It follows for longer than the lease duration, since the leader renews it.
     while second.clock.elapsed().saturating_sub(began) < Duration::from_secs(40) {
-        assert!(!second.state.leads());
+        assert!(!second.fence.holds());
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    assert!(first.state.leads());
+    assert!(first.fence.holds());
     let gone = second.clock.elapsed();
     drop(first);
     second.until_it_leads().await;
@@ -246,7 +242,7 @@ async fn a_replica_that_never_led_releases_nothing() {
     let mut second = Replica::start(&stage, "second");
     second.give_up().await;
     assert_eq!(spec(&stage).await.holder_identity.as_deref(), Some("first"));
-    assert!(first.state.leads());
+    assert!(first.fence.holds());
 }
 
 #[tokio::test]
@@ -261,7 +257,7 @@ async fn changes_of_the_lease_beside_the_record_do_not_end_the_lead() {
     assert_eq!(lease.annotations()["note"], "mine");
     leases(&stage).delete(LEASE, &DeleteParams::default()).await.unwrap();
     until(&stage, "it is created again", |_| true).await;
-    assert!(replica.state.leads());
+    assert!(replica.fence.holds());
     let spec = spec(&stage).await;
     assert_eq!((spec.holder_identity.as_deref(), spec.lease_transitions), (Some("first"), Some(0)));
     replica.give_up().await;
@@ -330,7 +326,7 @@ async fn a_response_after_the_deadline_does_not_start_a_lead() {
         () = unreliable.until_met(1) => {}
         () = driven => {}
     }
-    assert!(!replica.state.leads() && !replica.fence.holds(), "the response came after the deadline");
+    assert!(!replica.fence.holds(), "the response came after the deadline");
 }
 
 #[tokio::test]

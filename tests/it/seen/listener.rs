@@ -3,12 +3,10 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
-use clock::Clock;
 use connect_operator::cli::run::health::{Health, Stage};
 use connect_operator::cli::run::listen::{Addresses, Listening, listen};
 use connect_operator::controllers::initial_lists::{InitialLists, List};
 use connect_operator::controllers::object_ref::Kind;
-use connect_operator::leader::LeadershipState;
 use connect_operator::metrics::Metrics;
 use jiff::Timestamp;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -17,7 +15,6 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::patience::in_time;
 
 struct Bench {
-    clock: Clock,
     lists: Arc<InitialLists>,
     metrics: Arc<Metrics>,
     health: Arc<Health>,
@@ -25,11 +22,10 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        let clock = Clock::stepped(Timestamp::UNIX_EPOCH);
-        let metrics = Metrics::new(clock.now());
+        let metrics = Metrics::new(Timestamp::UNIX_EPOCH);
         let lists = InitialLists::new(Arc::clone(&metrics));
         let health = Health::new(Arc::clone(&metrics), Arc::clone(&lists));
-        Self { clock, lists, metrics, health }
+        Self { lists, metrics, health }
     }
 
     fn listen(&self, addresses: Addresses) -> Listening {
@@ -119,8 +115,7 @@ async fn probes_name_each_check() {
     assert_eq!(get("/livez").await, condition("200", "ok"));
 
     bench.health.set_stage(Stage::StandsBy);
-    bench.health.set_election(LeadershipState::alone(bench.clock.clone()));
-    let standby = "[+]ping ok\n[+]crds ok\n[+]election ok\nreadyz check passed\n";
+    let standby = "[+]ping ok\n[+]crds ok\nreadyz check passed\n";
     assert_eq!((get("/readyz").await, leader()), (condition("200", standby), false));
 
     let without_key = "[+]ping ok\n[+]crds ok\n\

@@ -135,12 +135,6 @@ pub fn initial(scopes: &[Option<String>], shares: bool) -> Vec<List> {
 mod tests {
     use super::*;
 
-    fn started(scopes: &[Option<String>], shares: bool) -> Arc<InitialLists> {
-        let lists = InitialLists::new(Metrics::new(jiff::Timestamp::UNIX_EPOCH));
-        lists.start(initial(scopes, shares));
-        lists
-    }
-
     #[test]
     fn a_refused_list_keeps_no_other_one_waiting() {
         let list = |namespace: &str| List { kind: Kind::Deployment.as_str(), namespace: Some(namespace.to_owned()) };
@@ -167,7 +161,9 @@ mod tests {
             let shared = all.iter().filter(|list| list.kind == Kind::ClusterProject.as_str());
             assert_eq!((shared.count(), all.len()), (expected, 2 * (Kind::ALL.len() - 1) + expected));
         }
-        let lists = started(&scopes, true);
+        let lists = InitialLists::new(Metrics::new(jiff::Timestamp::UNIX_EPOCH));
+        lists.start(initial(&scopes, true));
+        assert!(!lists.is_listed(&ObjectRef::cluster_project("demo")));
         lists.listed(&List { kind: Kind::ClusterProject.as_str(), namespace: None });
         assert!(lists.is_listed(&ObjectRef::cluster_project("demo")));
         assert!(!lists.is_listed(&ObjectRef::project("shop", "demo")));

@@ -11,6 +11,7 @@ use super::status::{self, Seen, StagedFacts};
 use crate::controllers::context::StagedConnector;
 use crate::controllers::key_ownership::ClaimStatus;
 use crate::controllers::kinds::managed_kind::{ManagedKind as _, has_finalizer};
+use crate::controllers::objects::patch;
 use crate::controllers::reconcile::{self, Next, is_deleting};
 use crate::controllers::reporting::conditions::{self, ConditionUpdate, ready_reason};
 use crate::controllers::reporting::event_reason::EventReason;
@@ -208,7 +209,7 @@ impl Reconciler<'_> {
         if has_finalizer(&self.object) || is_deleting(&self.object) {
             return Ok(());
         }
-        let object = reconcile::add_finalizer(self.context, &self.api, &self.object).await?;
+        let object = reconcile::add_finalizer(&self.api, &self.object).await?;
         self.wrote(object);
         Ok(())
     }
@@ -230,7 +231,7 @@ impl Reconciler<'_> {
         if !has_finalizer(&self.object) {
             return Ok(Next::Gone);
         }
-        if let Err(error) = reconcile::remove_finalizer(self.context, &self.api, &self.object).await {
+        if let Err(error) = reconcile::remove_finalizer(&self.api, &self.object).await {
             return self.report_kubernetes_error(refusal::FINALIZERS, error).await;
         }
         let (reason, note) = if is_deleted {

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::runtime::events::EventType;
 
 use super::operations::{AppliedResponse, Decision, Response, Step};
-use crate::controllers::reconcile::Next;
+use crate::controllers::reconcile::{Next, is_ours};
 use crate::controllers::remote::Remote;
 use crate::controllers::reporting::event_reason::EventReason;
 use crate::controllers::reporting::refusal;
@@ -64,7 +65,11 @@ impl<K: RemoteKind> Reconciler<'_, K> {
     /// Reports what a create has left at the remote if somebody removed the finalizer meanwhile, so that the object is gone.
     async fn report_left_behind(&self, id: Option<&str>) {
         let found = self.api.get_metadata_opt(&self.object_ref.name).await;
-        let is_gone = found.is_ok_and(|found| found.is_none_or(|found| found.metadata.uid != self.object.meta().uid));
+        let leaves = |meta: &ObjectMeta| {
+            let is_kept = meta.finalizers.iter().flatten().any(|name| name == K::KIND.finalizer());
+            meta.uid != self.object.meta().uid || (meta.deletion_timestamp.is_some() && !is_kept)
+        };
+        let is_gone = found.is_ok_and(|found| found.is_none_or(|found| leaves(&found.metadata)));
         let Some(id) = id.filter(|_| is_gone) else { return };
         let note = format!(
             "The object was deleted without its finalizer while it was created at the remote, so {id} stays there: delete it, \
@@ -91,7 +96,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         self.cache.refusal = K::is_refused(&applied.transient).then(|| condition.clone());
         let record = result.record.as_ref().map_or(ObservedRecord::NotRead, ObservedRecord::Present);
         let written = self.patch_response(observed, &applied.persisted, &condition, record, K::Details::default()).await;
-        if written.is_err() && K::creates(call) {
+        if K::creates(call) && (written.is_err() || !is_ours(&*self.object)) {
             self.report_left_behind(K::id(&applied.persisted)).await;
         }
         written?;

@@ -131,7 +131,6 @@ fn staged_claim(staged: &ConnectorStaged) -> ClaimRequest {
         remote: status.remote,
         operation: state.as_ref().map_or(true, StagedState::is_call_open),
         id: state.map_or(status.id, |state| state.id),
-        is_pending: false,
         claims: true,
     }
 }

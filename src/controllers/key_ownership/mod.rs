@@ -228,12 +228,7 @@ impl KeyOwnership {
     /// [`ClaimStatus::Owner`], no other resource gets this result until the following write is recorded or the next
     /// reconcile begins: the check and the announcement are atomic.
     #[must_use]
-    pub fn begin<K: ManagedKind>(
-        &self,
-        object: &K,
-        place: &RemoteKey,
-        what: ClaimReason,
-    ) -> ClaimStatus {
+    pub fn begin<K: ManagedKind>(&self, object: &K, place: &RemoteKey, what: ClaimReason) -> ClaimStatus {
         let object_ref = managed_kind::object_ref(object);
         let mut claim_status = ClaimStatus::Unknown;
         self.change(|index| {

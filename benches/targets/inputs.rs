@@ -23,7 +23,7 @@ use connect_operator::controllers::references::Named;
 use connect_operator::controllers::reporting::conditions::ConditionUpdate;
 use connect_operator::controllers::reporting::reason::Reason;
 use connect_operator::controllers::values::digest::{DigestKey, KEY_LENGTH};
-use connect_operator::controllers::values::tags::Tags;
+use connect_operator::controllers::values::names::Names;
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use connect_operator::crd::shared::RemoteIdentity;
 use connect_operator::crd::{ConnectorDeployment, DeletionPolicy};
@@ -70,7 +70,7 @@ impl Inputs {
         let contents = contents("first");
         let desired = desired::from_spec(&object.spec, &contents, declared.as_ref()).expect("all values exist");
         let digest_key = DigestKey::new([7; KEY_LENGTH]);
-        let wanted = desired.wanted(&digest_key);
+        let wanted = desired.wanted(&digest_key, intent::ignored(&object));
         let remote =
             RemoteIdentity { api_url: "https://connect.example.com".to_owned(), project_key: "shop".to_owned() };
         let identity = intent::identity_in(&object, remote, "europe-west1.gcp");
@@ -104,14 +104,14 @@ impl Inputs {
         inputs.contents = contents("second");
         let desired = desired::from_spec(&inputs.object.spec, &inputs.contents, inputs.declared.as_ref());
         inputs.desired = desired.expect("all values exist");
-        inputs.wanted = inputs.desired.wanted(&inputs.digest_key);
+        inputs.wanted = inputs.desired.wanted(&inputs.digest_key, intent::ignored(&inputs.object));
         inputs
     }
 
     /// Input of the operation table.
     pub(crate) fn input(&self, now: Timestamp) -> Input<'_> {
-        let Self { intent, wanted, observation, persisted, transient, .. } = self;
-        Input { persisted, intent, wanted: Some(wanted), observation, transient, now }
+        let Self { intent, wanted, observation, persisted, transient, digest_key, .. } = self;
+        Input { persisted, intent, wanted: Some(wanted), observation, transient, digests: digest_key, now }
     }
 
     /// The status after a reconcile that observed the record.
@@ -128,6 +128,7 @@ impl Inputs {
             persisted,
             condition: ConditionUpdate::new(reason, "The deployment serves version 7 of connector tax-connector"),
             comparison: Comparison::Same,
+            retained: None,
             secured: true,
             suspended: false,
             newer: Newer::No,
@@ -159,10 +160,11 @@ fn applied(wanted: &DesiredPayload, record: &Deployment) -> PersistedState {
         from_version: None,
         connector_version: Some(record.connector.version),
         rollback: None,
-        sent: Some(wanted.payload.tags.clone()),
-        shown: Tags::default(),
-        accepted: Tags::default(),
-        retained: Tags::default(),
+        names: Some(wanted.payload.names.clone()),
+        differs: None,
+        uncompared: false,
+        accepted: None,
+        retained: Names::default(),
         sources: wanted.payload.sources.clone(),
         at: Timestamp::constant(1_799_990_000, 0),
     };

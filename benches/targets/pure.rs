@@ -14,7 +14,6 @@ use connect_operator::controllers::connector_deployment::persisted::{PersistedSt
 use connect_operator::controllers::objects::guarded::Guarded;
 use connect_operator::controllers::objects::patch::merge_patch;
 use connect_operator::controllers::reporting::reason::Reason;
-use connect_operator::controllers::values::tags::Tags;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use criterion::Criterion;
@@ -49,9 +48,6 @@ fn values(criterion: &mut Criterion) {
         bencher.iter(|| desired::from_spec(black_box(&object.spec), &contents, declared.as_ref()));
     });
     criterion.bench_function("values/digest", |bencher| bencher.iter(|| digest_key.digest(black_box(&desired.values))));
-    criterion.bench_function("values/tags", |bencher| {
-        bencher.iter(|| Tags::of_values(black_box(&desired.values), &digest_key));
-    });
 }
 
 /// Decisions of the operation table.

@@ -164,15 +164,6 @@ pub struct DeployedApplication {
     pub schedule: Option<String>,
 }
 
-/// Known progress of an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum OperationState {
-    /// The call is about to be sent, or was sent without a known response.
-    Planned,
-    /// The remote accepted the call.
-    Accepted,
-}
-
 /// A finding in the report of a deployment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::connector_deployment_status::ReportEntry;
+use super::connector_deployment_status::{ReportEntry, STATE_LENGTH};
 use super::schema;
 use super::shared::{RemoteIdentity, UNSEEN};
 
@@ -103,7 +103,7 @@ pub struct ConnectorStagedStatus {
     pub handled_redeploy_request: Option<String>,
     /// What the operator remembers, for itself only. Not part of the API: do not read it, and do not change it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 8192))]
+    #[schemars(length(max = STATE_LENGTH))]
     pub state: Option<String>,
 }
 

@@ -44,9 +44,7 @@ pub use connector_deployment::{
     ConnectorDeployment, ConnectorDeploymentSpec, Drift, DriftPolicy, IgnoredValue, ManagementPolicy, RemovedValues,
     UpdatePolicy, WantedConnector,
 };
-pub use connector_deployment_status::{
-    ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, OperationState, ReportEntry,
-};
+pub use connector_deployment_status::{ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, ReportEntry};
 pub use connector_staged::{
     ConnectorStaged, ConnectorStagedSpec, Publish, PublishAfter, StagedCreator, StagedRepository,
 };

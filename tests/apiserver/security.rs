@@ -32,10 +32,10 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 use tokio::task::AbortHandle;
 
-use crate::shop::state;
 use crate::cluster::Sandbox;
 use crate::manifests::{deployment, documents, project, with_spec};
 use crate::patience::{in_time, timeout_option};
+use crate::shop::state;
 use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop};
 
 const PAGE: &str = include_str!("../../docs/security.md");

@@ -30,11 +30,11 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use connect_operator::controllers::connector_deployment::persisted::PersistedState;
-use connect_operator::controllers::connector_deployment::state::shown;
 use crate::cluster::Sandbox;
 use crate::patience::in_time;
 use crate::unreliable;
+use connect_operator::controllers::connector_deployment::persisted::PersistedState;
+use connect_operator::controllers::connector_deployment::state::shown;
 
 /// Names that every shop uses.
 pub(crate) const PROJECT: &str = "shop";

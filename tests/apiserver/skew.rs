@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 
-use crate::shop::state;
 use crate::checks::{CHECK, check};
 use crate::cluster::Sandbox;
 use crate::patience::in_time;
+use crate::shop::state;
 use crate::shop::{CREDENTIALS, SECRET, Shop};
 use crate::unreliable::{Hold, Unreliable};
 
@@ -152,7 +152,8 @@ async fn does_not_reconcile_unreadable_objects(shop: &Shop) {
     shop.sandbox.change(&shop.deployment(), &policy("Pinned")).await.unwrap();
     let third = |object: &ConnectorDeployment| {
         let status = object.status.as_ref().expect("it has a status");
-        state(object).operation.is_none() && status.observed_generation == object.metadata.generation.unwrap_or_default()
+        state(object).operation.is_none()
+            && status.observed_generation == object.metadata.generation.unwrap_or_default()
     };
     shop.until("valid again, and redeployed", |object| third(object) && redeploys() == before + 2).await;
 }

@@ -21,8 +21,8 @@ use connect_operator::controllers::references::Named;
 use connect_operator::controllers::references::sources::Sources;
 use kube::Resource;
 use kube::runtime::watcher::Event;
-use serde::de::DeserializeOwned;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::cluster::{Cluster, Kind};

@@ -101,15 +101,15 @@ fn each_named_history_reaches_the_requested_state() {
             (1, 1, 1),
         ),
         (
-            "rule 8: a removed value stays, and causes no redeploy; another change causes one",
+            "rule 8: a value that is removed causes one redeploy, and another change one more",
             History {
                 live: Some(Shape { config: true, ..shape }),
                 ..live(vec![Step::Write(0, shape), Step::Pass(400), Step::Write(0, debug), Step::Pass(400)])
             },
-            (1, 1, 0),
+            (1, 2, 0),
         ),
         (
-            "rule 8: a value that is removed and set again unchanged causes nothing",
+            "rule 8: a value that is removed, and one that is set again, cause one redeploy each",
             History {
                 live: Some(Shape { config: true, ..shape }),
                 ..live(vec![
@@ -119,7 +119,7 @@ fn each_named_history_reaches_the_requested_state() {
                     Step::Pass(400),
                 ])
             },
-            (1, 0, 0),
+            (1, 2, 0),
         ),
         (
             "rule 8: a create and a move to a version that adds an application name every application",

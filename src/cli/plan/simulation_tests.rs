@@ -248,7 +248,9 @@ fn operations_in_progress_and_failures_are_taken_into_account() {
         ),
         (
             "unknown applied values",
-            ours(json!({"applied": {"generation": 1, "outcome": "Deployed", "serves": true, "at": "1970-01-01T00:00:00Z"}})),
+            ours(
+                json!({"applied": {"generation": 1, "outcome": "Deployed", "serves": true, "at": "1970-01-01T00:00:00Z"}}),
+            ),
             deployed.clone(),
             Action::Redeploy,
             None,

@@ -2,10 +2,11 @@
 
 use jiff::Timestamp;
 
+use crate::controllers::connector_deployment::persisted::OperationState;
 use crate::controllers::connector_deployment::state;
 use crate::crd::{
     ActionCheck, AllowedNamespaces, ConnectProjectSpec, ConnectProjectStatus, ConnectorDeployment, ConnectorStaged,
-    LabelOperator, ManagementPolicy, NamespaceSelector, OperationState, Publish, UpdatePolicy,
+    LabelOperator, ManagementPolicy, NamespaceSelector, Publish, UpdatePolicy,
 };
 
 use super::kind::{Resource, ResourceType};

@@ -253,10 +253,12 @@ impl Reconciler<'_> {
 
 /// Whether the stored status is the intent of this reconcile: one of another operator has another trace id.
 fn is_intent(object: &ActionCheck, sent: &ActionCheckStatus) -> bool {
-    let key = |status: &ActionCheckStatus| {
-        (status.checked_for.clone(), status.outcome, status.trace_id.clone(), status.observed_generation)
-    };
-    object.status.as_ref().is_some_and(|status| key(status) == key(sent))
+    object.status.as_ref().is_some_and(|status| {
+        // An API server with an older CRD drops the trace id.
+        (status.trace_id.is_none() || status.trace_id == sent.trace_id)
+            && (&status.checked_for, status.outcome, status.observed_generation)
+                == (&sent.checked_for, sent.outcome, sent.observed_generation)
+    })
 }
 
 /// Returns the error for a dropped intent: an API server with an older CRD drops unknown fields, and then nothing would

@@ -8,8 +8,8 @@ use kube::api::Api;
 use secrecy::SecretString;
 use sha2::{Digest as _, Sha256};
 
-use crate::controllers::connector_deployment::state;
 use super::Stopped;
+use crate::controllers::connector_deployment::state;
 use crate::controllers::context::Context;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::objects::secret;

@@ -17,12 +17,13 @@ use secrecy::SecretSlice;
 
 use super::declared::{Declared, DeclaredKeys};
 use super::desired::Contents;
-use super::persisted::{Observation, ObservedDeployment, OperationState, OperationType, PersistedState, Phase, Source};
+use super::persisted::{Observation, ObservedDeployment, OperationState, OperationType, PersistedState, Phase};
 use crate::controllers::context::Context;
 use crate::controllers::context::content_cache::Content;
 use crate::controllers::context::local_cache::LocalCache;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::objects::secret;
+use crate::controllers::references::Source;
 use crate::controllers::references::{Named, Reference};
 use crate::controllers::remote::Remote;
 use crate::controllers::reporting::conditions::cut;

@@ -10,11 +10,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::declared::Declared;
+use crate::controllers::references::Source;
 use crate::controllers::values::VisibleValues;
 use crate::controllers::values::digest::{Digest, DigestKey, hex};
 use crate::controllers::values::names::{self, GLOBAL, Item, Kind, Names};
 
-pub use crate::crd::{DeletionPolicy, OperationState};
+pub use crate::crd::DeletionPolicy;
 
 /// What must survive a restart. Secured values cannot be read back from the remote, so a digest of what was sent takes their
 /// place.
@@ -164,24 +165,20 @@ impl OperationType {
     }
 }
 
+/// How far an operation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OperationState {
+    /// Its call may have been sent.
+    Planned,
+    /// The service accepted its call.
+    Accepted,
+}
+
 /// The Secrets and ConfigMaps that values came from: how many, and a digest of their names and versions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sources {
     count: u32,
     digest: String,
-}
-
-/// A Secret or ConfigMap that values came from, in the version that was read.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Source {
-    /// Its kind.
-    pub kind: String,
-    /// Its name.
-    pub name: String,
-    /// Its uid.
-    pub uid: String,
-    /// Its resource version.
-    pub resource_version: String,
 }
 
 impl Sources {

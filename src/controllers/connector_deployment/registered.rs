@@ -9,10 +9,10 @@ use connect_api::Selector;
 use connect_api::model::{DeclaredApplication, Deployment};
 use connect_api::scopes::{self, Right};
 
-use super::state;
 use super::decide::CallKind;
 use super::declared::Declared;
 use super::desired::{Desired, Unready};
+use super::state;
 use super::{applications, intent, observe, preflight};
 use crate::controllers::remote::{RegistryAnswer, RegistryConnector, RegistryEntry};
 use crate::controllers::reporting::conditions::ConditionUpdate;

@@ -4,8 +4,8 @@
 //! was made: its `status.checkedFor` has the digest and the time of what the deployment had applied, and each redeploy
 //! changes both. So a check counts only if its `spec.after` names that deployment. `observe.rs` reads the objects.
 
-use crate::controllers::connector_deployment::state;
 use crate::controllers::action_check::spec_digest;
+use crate::controllers::connector_deployment::state;
 use crate::controllers::reporting::conditions;
 use crate::crd::{ActionCheck, CheckOutcome, ConnectorDeployment, ConnectorDeploymentStatus, PublishAfter};
 use crate::names;
@@ -112,8 +112,7 @@ fn passed(check: &ActionCheck, deployment: &str, live: Option<&ConnectorDeployme
     // Suspending and resuming does not make another spec, and the call is not repeated.
     let same_spec = Some(made_for.generation) == check.metadata.generation
         || made_for.spec_digest.as_deref() == Some(&*spec_digest(&check.spec));
-    let same =
-        same_spec && made_for.deployment_digest == digest && made_for.deployment_applied_at == Some(at);
+    let same = same_spec && made_for.deployment_digest == digest && made_for.deployment_applied_at == Some(at);
     match status.outcome {
         Some(CheckOutcome::Passed) if same => Ok(()),
         Some(CheckOutcome::Failed) if same => Err("did not pass for this tag: see its status".to_owned()),

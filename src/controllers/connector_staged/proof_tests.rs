@@ -32,8 +32,7 @@ fn deployment(patch: &Value) -> ConnectorDeployment {
 
 /// The state of that deployment, with an operation.
 fn state(operation: &Value) -> String {
-    let applied =
-        json!({"generation": 3, "digest": DIGEST, "at": AT, "outcome": "Deployed", "serves": true});
+    let applied = json!({"generation": 3, "digest": DIGEST, "at": AT, "outcome": "Deployed", "serves": true});
     json!({"v": 1, "applied": applied, "operation": operation}).to_string()
 }
 

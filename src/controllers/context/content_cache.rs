@@ -19,7 +19,7 @@ use tokio::sync::OwnedMutexGuard;
 
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::references::Named;
-use crate::controllers::connector_deployment::persisted::Source;
+use crate::controllers::references::Source;
 use crate::mutex::Mutex;
 
 /// Time for which a content is used; it is wiped within as much again. The watch of its object may lag, but hardly by

@@ -125,4 +125,3 @@ async fn events_without_room_are_dropped() {
     recorder.publish(client(&requests), Clock::stepped(START), std::future::ready(())).await;
     assert_eq!(requests.lock().expect("a lock").len(), WAITING);
 }
-

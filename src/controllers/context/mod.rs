@@ -134,10 +134,7 @@ impl Context {
     pub fn object_refs(&self) -> BTreeSet<ObjectRef> {
         let kept =
             [self.deployment_caches.object_refs(), self.projects.object_refs(), self.requeue_timers.object_refs()];
-        let kept = kept.into_iter().chain([
-            self.references.object_refs(),
-            self.remotes.object_refs(),
-        ]);
+        let kept = kept.into_iter().chain([self.references.object_refs(), self.remotes.object_refs()]);
         let kept = kept.chain([self.staged.object_refs()]);
         let kept = kept.chain(
             [Kind::Deployment, Kind::Staged, Kind::Project, Kind::ClusterProject]
@@ -169,8 +166,7 @@ impl Context {
         note: &str,
     ) {
         let regarding = object.object_ref(&());
-        let event =
-            NewEvent { regarding, type_, reason: reason.as_str(), action, note: note.to_owned() };
+        let event = NewEvent { regarding, type_, reason: reason.as_str(), action, note: note.to_owned() };
         self.recorder.record(event, self.clock.now());
     }
 }

@@ -95,7 +95,8 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         let condition = K::response_condition(self, observed, call, &result, applied.key_taken);
         self.cache.refusal = K::is_refused(&applied.transient).then(|| condition.clone());
         let record = result.record.as_ref().map_or(ObservedRecord::NotRead, ObservedRecord::Present);
-        let written = self.patch_response(observed, &applied.persisted, &condition, record, K::Details::default()).await;
+        let written =
+            self.patch_response(observed, &applied.persisted, &condition, record, K::Details::default()).await;
         if K::creates(call) && (written.is_err() || !is_ours(&*self.object)) {
             self.report_left_behind(K::id(&applied.persisted)).await;
         }

@@ -191,7 +191,13 @@ impl<K: RemoteKind> Reconciler<'_, K> {
             self.keep_id(id).await.map_err(|error| (ANNOTATIONS, error))?;
         }
         let ids = (K::record_id(&before), K::record_id(&status));
-        let replaced = if let (Some(before), Some(id)) = ids && before != id { K::replacement_note(before, id) } else { None };
+        let replaced = if let (Some(before), Some(id)) = ids
+            && before != id
+        {
+            K::replacement_note(before, id)
+        } else {
+            None
+        };
         self.write_status(&before, status, condition).await.map_err(|error| (STATUS, error))?;
         if let Some(note) = replaced {
             self.context.report(&*self.object, EventType::Normal, EventReason::Replaced, "Reconcile", &note);

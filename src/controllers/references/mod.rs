@@ -12,6 +12,19 @@ use crate::controllers::object_ref::{Kind, ObjectRef};
 use crate::crd::{ProjectKind, ProjectRef};
 use crate::mutex::Mutex;
 
+/// A Secret or ConfigMap that values came from, in the version that was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Source {
+    /// Its kind.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// Its resource version.
+    pub resource_version: String,
+}
+
 /// Kind of a referenced object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Named {

@@ -42,10 +42,7 @@ fn a_newcomer_does_not_overtake_a_reservation() {
 #[test]
 fn a_reservation_expires() {
     let mut concurrency_limiter = full(1);
-    assert!(
-        !concurrency_limiter.enter(&object_ref(1), START)
-            && !concurrency_limiter.enter(&object_ref(2), START)
-    );
+    assert!(!concurrency_limiter.enter(&object_ref(1), START) && !concurrency_limiter.enter(&object_ref(2), START));
     concurrency_limiter.leave();
     assert_eq!(concurrency_limiter.admit_next(START), [object_ref(1)]);
     assert_eq!(concurrency_limiter.next_expiry(), Some(later(START, RESERVATION)));

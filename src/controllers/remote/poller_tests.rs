@@ -246,8 +246,7 @@ async fn a_dead_remote_costs_few_calls_and_its_queue_is_enqueued_once_it_answers
     let place = |object_ref: &ObjectRef| enqueued.iter().position(|enqueued| enqueued == object_ref);
     assert!(enqueued.contains(&project));
     assert!(place(&object_ref(3)) < place(&object_ref(1)), "{enqueued:?}");
-    let permits =
-        (bench.remote.enter(&object_ref(3)), bench.remote.enter(&object_ref(1)));
+    let permits = (bench.remote.enter(&object_ref(3)), bench.remote.enter(&object_ref(1)));
     assert!(permits.0.is_ok() && permits.1.is_ok());
     assert!(matches!(bench.remote.enter(&object_ref(2)), Err(NotAdmitted::Queued)));
     drop(permits);
@@ -312,10 +311,7 @@ async fn an_unused_reservation_does_not_block_the_queue() {
     let mut bench = Bench::new(0, 1);
     bench.settle().await;
     let permit = bench.remote.enter(&object_ref(0)).expect("there is room");
-    assert!(
-        bench.remote.enter(&object_ref(1)).is_err()
-            && bench.remote.enter(&object_ref(2)).is_err()
-    );
+    assert!(bench.remote.enter(&object_ref(1)).is_err() && bench.remote.enter(&object_ref(2)).is_err());
     drop(permit);
     assert_eq!(bench.enqueued(), [object_ref(1)]);
     bench.pass(Duration::from_secs(3)).await;

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-/// Maximum size of a status of any kind as JSON, in bytes, without conditions of other controllers. A test fills every
-/// field of every kind.
+/// Maximum size of a status of any kind as JSON, in bytes, without conditions of other controllers and without the state
+/// of the operator, which decisions read and nothing cuts. A test fills every field of every kind.
 pub const LARGEST_STATUS: usize = 64 * 1024;
 
 /// Truncates a list to its first entries that together take at most `bytes` as JSON.

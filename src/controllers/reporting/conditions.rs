@@ -52,7 +52,11 @@ pub struct Extra {
 impl Extra {
     /// A condition that stays as it was, because this reconcile does not know better; `otherwise`: reason and message of
     /// `Unknown` while there was none.
-    pub(in crate::controllers) fn unchanged(before: &[Condition], type_: &'static str, otherwise: (&str, &str)) -> Self {
+    pub(in crate::controllers) fn unchanged(
+        before: &[Condition],
+        type_: &'static str,
+        otherwise: (&str, &str),
+    ) -> Self {
         match before.iter().find(|condition| condition.type_ == type_ && condition.status != "Unknown") {
             Some(earlier) => Self::new(type_, Some(earlier.status == "True"), &earlier.reason, earlier.message.clone()),
             None => Self::new(type_, None, otherwise.0, otherwise.1),

@@ -1,7 +1,7 @@
 //! What a plan predicts: a create, a redeploy, an adoption, or nothing.
 
-use crate::shop::state;
 use super::*;
+use crate::shop::state;
 
 /// Case, manifests, and the expected plan: exit code, action, differences.
 type Row<'a> = (&'a str, Vec<Value>, i32, &'a str, Vec<Value>);

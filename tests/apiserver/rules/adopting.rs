@@ -8,9 +8,9 @@ use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use super::{DEPLOYING, Leaping, QUIET, is, is_accepted, level, message, ready, status};
-use crate::shop::state;
 use crate::manifests::with_spec;
 use crate::shop::SECRET;
+use crate::shop::state;
 
 fn adopting(level_wanted: &str) -> Value {
     let mut change = level(level_wanted);

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use connect_operator::crd::ConnectorDeployment;
 use connect_operator::controllers::connector_deployment::persisted::{OperationState, OperationType};
+use connect_operator::crd::ConnectorDeployment;
 use connect_operator::names;
 use dev_server::{DevServer, Fault, FaultAnswer, Options};
 use kube::ResourceExt;
@@ -11,10 +11,12 @@ use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
 use super::operations::answered_late;
-use super::{DEPLOYING, Leaping, QUIET, QUIET_PERIOD, condition, is, is_accepted, level, message, operation, ready, status};
-use crate::shop::state;
+use super::{
+    DEPLOYING, Leaping, QUIET, QUIET_PERIOD, condition, is, is_accepted, level, message, operation, ready, status,
+};
 use crate::patience::in_time;
 use crate::shop::NAME;
+use crate::shop::state;
 
 #[tokio::test]
 async fn rule_01_a_create_is_stored_first_looked_up_twice_and_sent_once() {

@@ -43,8 +43,8 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
-use crate::shop::state;
 use crate::patience::in_time;
+use crate::shop::state;
 use crate::shop::{NAME, SECRET, Shop};
 use crate::trouble::pace::{COARSE, meanwhile};
 

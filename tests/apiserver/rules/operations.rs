@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use connect_api::model::DeploymentStatus;
+use connect_operator::controllers::connector_deployment::persisted::OperationState;
 use connect_operator::crd::ConnectorDeployment;
-use connect_operator::crd::connector_deployment_status::OperationState;
 use dev_server::{BuildIds, Fault, FaultAnswer, Options, Variant};
 use serde_json::json;
 
 use super::{DEPLOYING, GATHER, Leaping, QUIET, QUIET_PERIOD, is, is_accepted, level, operation, ready, status};
-use crate::shop::state;
 use crate::patience::in_time;
 use crate::shop::SECRET;
+use crate::shop::state;
 
 /// In milliseconds, longer than any test: the operator is killed before the response.
 pub(super) const FOR_EVER: u64 = 60_000;
@@ -253,8 +253,7 @@ async fn rule_06_after_a_lost_response_the_remote_is_polled_at_once() {
     shop.slow_down();
     // The backoff of the project after a failure has ended by then.
     shop.clock.step(Duration::from_secs(5));
-    shop.until("observed as busy", |object| state(object).operation.is_some_and(|operation| operation.seen_busy))
-        .await;
+    shop.until("observed as busy", |object| state(object).operation.is_some_and(|operation| operation.seen_busy)).await;
     shop.clock.step(DEPLOYING);
     shop.pass(QUIET).await;
     shop.until_reason("Deployed").await;

@@ -11,8 +11,8 @@ use kube::runtime::wait;
 use serde_json::{Value, json};
 
 use super::{DEPLOYING, GATHER, Leaping, is, is_accepted, level, ready, status};
-use crate::shop::state;
 use crate::manifests::with_spec;
+use crate::shop::state;
 use crate::shop::{NAME, PROJECT, SECRET};
 use crate::trouble::pace::{FINE, meanwhile};
 

@@ -12,8 +12,8 @@ use kube::api::DeleteParams;
 use serde_json::json;
 
 use super::{DEPLOYING, GATHER, Leaping, condition, is, is_accepted, level, message, ready, status};
-use crate::shop::state;
 use crate::manifests::with_spec;
+use crate::shop::state;
 use crate::shop::{CREDENTIALS, SECRET};
 
 #[tokio::test]

@@ -10,9 +10,9 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::{DEPLOYING, GATHER, History, Leaping, condition, is, level, ready, status};
-use crate::shop::state;
 use crate::manifests::with_spec;
 use crate::shop::SECRET;
+use crate::shop::state;
 
 /// A deployment with every kind of value.
 fn pipeline(prefix: &str, schedule: &str, shop_name: &str) -> Value {

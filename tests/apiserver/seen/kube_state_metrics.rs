@@ -133,11 +133,6 @@ fn status(kind: &str) -> Value {
         condition("Stalled", "True", "KeyTaken"),
         condition("Other", "True", "OfAnotherController"),
     ];
-    let operation = |type_: &str| {
-        let started = "2026-01-02T03:04:05Z";
-        json!({"type": type_, "state": "Planned", "attempt": 1, "generation": 1, "startedAt": started})
-    };
-    let applied = json!({"generation": 1, "at": "2026-01-02T03:04:06Z"});
     let mut status = match kind {
         "ConnectorDeployment" => {
             conditions.extend([
@@ -148,13 +143,11 @@ fn status(kind: &str) -> Value {
                 condition("SecretsUnverified", "True", "NotSentFromHere"),
                 condition("Verified", "False", "NotFound"),
             ]);
-            json!({"key": "shop_tax", "type": "sandbox", "deploymentStatus": "Deployed",
-                "operation": operation("Redeploy"), "applied": applied})
+            json!({"key": "shop_tax", "type": "sandbox", "deploymentStatus": "Deployed"})
         }
         "ConnectorStaged" => {
             conditions.push(condition("Suspended", "False", "NotSuspended"));
-            json!({"key": "my-connector", "connectorStatus": "Draft",
-                "operation": operation("Update"), "applied": applied})
+            json!({"key": "my-connector", "connectorStatus": "Draft"})
         }
         "ActionCheck" => {
             conditions.push(condition("Suspended", "False", "NotSuspended"));
@@ -216,8 +209,6 @@ async fn kube_state_metrics_shows_every_metric_of_the_configuration() {
         r#"kube_connectordeployment_status_phase{name="full-by-key",phase="Deployed"} 1"#,
         r#"kube_connectordeployment_status_phase{name="full-by-key",phase="Failed"} 0"#,
         r#"kube_connectordeployment_status_ready_time{name="full-by-key",reason="SecretMissing",status="False"} 1.767323045e+09"#,
-        r#"kube_connectordeployment_status_operation_start_time{name="full-by-key",operation="Redeploy"} 1.767323045e+09"#,
-        r#"kube_connectordeployment_status_applied_time{name="full-by-key"} 1.767323046e+09"#,
         r#"kube_clusterconnectproject_status_ready{reason="SecretMissing",status="False"} 0"#,
         r#"kube_actioncheck_info{action="addToCart",deployment="full-by-key",name="check-by-names"} 1"#,
         r#"kube_actioncheck_status_outcome{name="check-by-url",outcome="Passed"} 1"#,

@@ -81,12 +81,11 @@ async fn a_collector_receives_each_reconcile_and_each_of_its_calls() {
     }
 
     let route = "/apis/connect-operator.io/v1alpha1/namespaces/{namespace}/connectordeployments/{name}";
-    let metadata = spans.iter().find(|span| span.parent == reconcile.id && attribute(span, "url.template") == route);
-    assert_eq!(metadata.expect("the reconcile writes the operation").name, format!("PATCH {route}"));
-    // The next reconcile writes the status of an accepted create.
-    let patch = spans.iter().find(|span| attribute(span, "url.template") == format!("{route}/status"));
-    let patch = patch.expect("the status is written");
-    assert!(spans.iter().any(|span| span.id == patch.parent && span.name == reconcile.name), "{patch:?}");
+    let within =
+        |url: &str| spans.iter().find(|span| span.parent == reconcile.id && attribute(span, "url.template") == url);
+    let read = within(route).expect("the reconcile reads its object");
+    assert_eq!(read.name, format!("GET {route}"));
+    let patch = within(&format!("{route}/status")).expect("the reconcile writes the operation");
     assert_eq!(patch.name, format!("PATCH {route}/status"));
     assert_eq!((attribute(patch, "http.response.status_code"), patch.is_client), ("200", true));
     for span in spans.iter().filter(|span| span.parent.is_empty()) {

@@ -5,8 +5,8 @@ use connect_operator::crd::ConnectorDeployment;
 use serde_json::{Value, json};
 
 use super::{apply, change, open, record, until_reason};
-use crate::shop::state;
 use crate::manifests::with_spec;
+use crate::shop::state;
 use crate::shop::{SECRET, Shop};
 
 /// A deployment of the staged connector, which follows its tags.

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use connect_operator::controllers::connector_deployment::persisted::{Source, Sources};
+use connect_operator::controllers::connector_deployment::persisted::Sources;
+use connect_operator::controllers::references::Source;
 use connect_operator::controllers::reporting::conditions::is_true;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::names;

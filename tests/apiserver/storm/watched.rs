@@ -13,8 +13,8 @@ use kube::{Api, Client, ResourceExt};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::shop::state;
 use crate::patience::in_time;
+use crate::shop::state;
 use crate::storm::size::TIMES_TO_SETTLE;
 
 /// An observed version of a resource.

@@ -13,8 +13,8 @@ use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::json;
 
 use super::pace::{FINE, meanwhile, pass, stepped, until_called};
-use crate::shop::state;
 use crate::rules::is;
+use crate::shop::state;
 use crate::shop::{NAME, PROJECT, SECRET, Shop};
 use crate::unreliable::{Unreliable, Which, Wrong};
 
@@ -77,15 +77,15 @@ async fn an_operation_that_cannot_be_written_is_not_sent_and_a_lost_response_sen
     futures::future::join_all(lives).await;
 }
 
-/// The operation of a first create is written with the finalizer, so only what became of it cannot be written.
+/// The operation is stored before its call, so only what became of it cannot be written.
 #[tokio::test]
 async fn a_create_whose_status_cannot_be_written_is_sent_once() {
     let rows = [Wrong::Refused(403, "Forbidden"), Wrong::Refused(500, "InternalError"), Wrong::Away];
     let lives = rows.map(|wrong| async move {
         let (shop, unreliable) = shop().await;
-        unreliable.begin(Which::StatusWrites, wrong);
         shop.sandbox.apply(&shop.deployment()).await.unwrap();
-        until_called(&shop, "createDeployment", 1).await;
+        let planned = shop.until("planned", |object| state(object).operation.is_some());
+        meanwhile(&shop.clock, FINE, planned).await;
         // Counted from here on.
         unreliable.begin(Which::StatusWrites, wrong);
         meanwhile(&shop.clock, FINE, unreliable.until_met(3)).await;
@@ -109,8 +109,7 @@ async fn a_response_of_the_remote_that_cannot_be_stored_is_recovered() {
         let mut changed = shop.deployment();
         changed["spec"]["configurations"][0]["standardConfiguration"][0]["value"] = json!("debug");
         shop.sandbox.apply(&changed).await.unwrap();
-        let planned =
-            shop.until("planned", |object| state(object).operation.is_some());
+        let planned = shop.until("planned", |object| state(object).operation.is_some());
         meanwhile(&shop.clock, FINE, planned).await;
         unreliable.begin(Which::StatusWrites, wrong);
         meanwhile(&shop.clock, FINE, unreliable.until_met(2)).await;

@@ -10,8 +10,8 @@ use dev_server::{Call, Fault, FaultAnswer, FaultEffect, Options};
 use serde_json::json;
 
 use super::pace::{FINE, call_lines, meanwhile, most_in_10_seconds, pass, stepped, until_called};
-use crate::shop::state;
 use crate::patience::{brief, in_time};
+use crate::shop::state;
 use crate::shop::{SECRET, Shop};
 
 /// How long the remote fails.

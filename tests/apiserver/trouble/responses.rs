@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use connect_operator::controllers::connector_deployment::persisted::OperationState;
 use connect_operator::crd::ConnectorDeployment;
-use connect_operator::crd::connector_deployment_status::OperationState;
 use connect_operator::names;
 use dev_server::Options;
 use futures::future;

@@ -147,8 +147,9 @@ fn is_planned_create(operation: Option<&Operation>) -> bool {
 fn is_claimed(inputs: &Inputs, id: &str) -> bool {
     let Observation::Present(seen) = &inputs.observation else { return false };
     let created = inputs.persisted.operation.as_ref().filter(|operation| is_planned_create(Some(operation)));
-    let fits =
-        created.and_then(|operation| operation.payload.as_ref()).is_some_and(|it| seen.is_what_was_sent(it, &digests()));
+    let fits = created
+        .and_then(|operation| operation.payload.as_ref())
+        .is_some_and(|it| seen.is_what_was_sent(it, &digests()));
     seen.id == id && inputs.intent.identity.fits(seen) && (inputs.intent.remote_id.as_deref() == Some(id) || fits)
 }
 

@@ -10,8 +10,9 @@ use connect_operator::controllers::connector_deployment::decide::{
 };
 use connect_operator::controllers::connector_deployment::persisted::{
     Applied, ConnectorName, DeletionPolicy, Identity, Observation, ObservedDeployment, Operation, OperationState,
-    OperationType, Payload, PersistedState, Phase, Source, Sources,
+    OperationType, Payload, PersistedState, Phase, Sources,
 };
+use connect_operator::controllers::references::Source;
 use connect_operator::controllers::values::digest::{Digest, DigestKey, KEY_LENGTH};
 use connect_operator::controllers::values::names::{Item, Names, differences};
 use connect_operator::controllers::values::{VisibleApplication, VisibleValues};
@@ -67,7 +68,15 @@ impl Inputs {
 
     pub(crate) fn decide(&self) -> Decision {
         let Self { persisted, intent, wanted, observation, transient, now } = self;
-        decide(&Input { persisted, intent, wanted: wanted.as_ref(), observation, transient, digests: &digests(), now: *now })
+        decide(&Input {
+            persisted,
+            intent,
+            wanted: wanted.as_ref(),
+            observation,
+            transient,
+            digests: &digests(),
+            now: *now,
+        })
     }
 
     /// Returns the cause of a call, as a reconcile computes it.

@@ -313,6 +313,8 @@ impl Checker {
             .filter(news)
             .find(|index| life.asks.get(*index).is_some_and(|ask| ask.values.as_ref() == Some(values)));
         let torn = (from..=life.planned).filter(news).count() > 1;
+        // A value that is removed, or set again, is a change like any other (rule 8), although the service kept it.
+        let changes_keys = !life.sent.keys().eq(values.plain.keys());
         life.sent.clone_from(&values.plain);
         if create {
             life.ever_sent.clear();
@@ -351,6 +353,7 @@ impl Checker {
             }
         };
         let plain = sent == Sent::Redeploy && used.is_none() && life.allowed.is_empty() && !life.is_new_request(served);
+        let plain = plain && !changes_keys;
         life.allowed.clear();
         if plain && had.is_some_and(|had| had.has_already(values)) {
             let text = format!("{} was redeployed with {values:?}, which {id} already had", life.object_ref);

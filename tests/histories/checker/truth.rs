@@ -31,8 +31,8 @@ impl State {
         wanted.iter().all(|(key, value)| self.plain.get(*key).is_some_and(|there| there.trim() == value.trim()))
     }
 
-    /// Whether sending these values would change nothing. A redeploy merges, so one that only leaves values out changes
-    /// nothing. A failed deployment is tried again, and a foreign change of secured values is not visible.
+    /// Whether sending these values would change nothing. A redeploy merges, so values that are left out stay. A failed
+    /// deployment is tried again, and a foreign change of secured values is not visible.
     pub(crate) fn has_already(&self, values: &Values) -> bool {
         let plain = values.plain.iter().all(|(key, value)| self.plain.get(key) == Some(value));
         plain && self.status == "Deployed" && !self.foreign_secured && self.secured_is(&values.secured)

@@ -37,7 +37,12 @@ fn what_has_settled_is_polled_at_its_interval_and_writes_nothing() {
     });
     let writes: Vec<_> = simulation.calls.iter().filter(|(_, changes)| *changes).collect();
     assert!(writes.is_empty(), "nothing is to be written: {writes:?}");
-    let reads = [("list ", INTERVAL), ("staged ", INTERVAL), ("connector key=demo-connector", INTERVAL), ("GET connectorstageds/kit", INTERVAL)];
+    let reads = [
+        ("list ", INTERVAL),
+        ("staged ", INTERVAL),
+        ("connector key=demo-connector", INTERVAL),
+        ("GET connectorstageds/kit", INTERVAL),
+    ];
     let calls = || simulation.calls.iter().map(|(name, _)| name);
     for (read, interval) in reads {
         let count = calls().filter(|name| name.starts_with(read)).count() as u64;

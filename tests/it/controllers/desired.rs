@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use connect_operator::controllers::connector_deployment::declared::{Declared, DeclaredKeys};
 use connect_operator::controllers::connector_deployment::desired::{Contents, Desired, from_spec};
 use connect_operator::controllers::connector_deployment::persisted::{
-    Applied, Operation, OperationState, OperationType, PersistedState, Phase, Source, Sources,
+    Applied, Operation, OperationState, OperationType, PersistedState, Phase, Sources,
 };
 use connect_operator::controllers::connector_deployment::value_from::references;
 use connect_operator::controllers::context::content_cache::Content;
 use connect_operator::controllers::references::Named;
+use connect_operator::controllers::references::Source;
 use connect_operator::controllers::reporting::conditions::ConditionUpdate;
 use connect_operator::controllers::reporting::reason::Reason;
 use connect_operator::controllers::values::ApplicationValues;

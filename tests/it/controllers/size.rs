@@ -30,8 +30,14 @@ fn largest(path: &str, schema: &Value, listed: bool) -> Value {
             let members = schema["properties"].as_object().unwrap_or_else(|| panic!("{path} has unbounded members"));
             let member =
                 |(name, schema): (&String, &Value)| (name.clone(), largest(&format!("{path}.{name}"), schema, listed));
-            // Conditions are written below, by the code that writes them.
-            members.iter().filter(|(name, _)| *name != "conditions").map(member).collect::<Map<_, _>>().into()
+            // Conditions are written below, by the code that writes them; the state of the operator is never cut.
+            let elsewhere = ["conditions", "state"];
+            members
+                .iter()
+                .filter(|(name, _)| !elsewhere.contains(&name.as_str()))
+                .map(member)
+                .collect::<Map<_, _>>()
+                .into()
         }
         (Some("array"), _) => {
             let most = schema["maxItems"].as_u64().unwrap_or_else(|| panic!("{path} is an unbounded list"));

@@ -21,16 +21,15 @@ use connect_operator::controllers::connector_deployment::decide::{
 use connect_operator::controllers::connector_deployment::desired::{self, Contents, Desired};
 use connect_operator::controllers::connector_deployment::intent::{self, intent, target};
 use connect_operator::controllers::connector_deployment::observe::{self, RecordRead};
-use connect_operator::controllers::connector_deployment::persisted::{
-    OperationState, OperationType, PersistedState, Source,
-};
-use connect_operator::controllers::connector_deployment::status::DesiredIdentity;
+use connect_operator::controllers::connector_deployment::persisted::{OperationState, OperationType, PersistedState};
 use connect_operator::controllers::connector_deployment::state;
+use connect_operator::controllers::connector_deployment::status::DesiredIdentity;
 use connect_operator::controllers::context::content_cache::Content;
 use connect_operator::controllers::driver::PersistedOperation;
 use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::queue::backoff;
 use connect_operator::controllers::references::Named;
+use connect_operator::controllers::references::Source;
 use connect_operator::controllers::remote::{
     ConnectFactory, Connection, NotAdmitted, Outage, Remote, Remotes, Settings,
 };

@@ -105,7 +105,8 @@ fn alerts_fire_for_the_states_that_need_somebody() {
     for alert in ["ConnectDeploymentStuck", "ConnectResourceStalled", "ConnectProjectFailing"] {
         let mut selectors = selectors(alert);
         // Those without a reason are about the age of an operation.
-        selectors.retain(|selector| alert != "ConnectDeploymentStuck" || !selector.matchers.is_empty());
+        let by_reason = |it: &Selector| it.matchers.iter().any(|(label, ..)| label == "reason");
+        selectors.retain(|selector| alert != "ConnectDeploymentStuck" || by_reason(selector));
         for (kind, reason) in &states {
             let series = shown(kind, *reason);
             let found = series.iter().any(|(name, labels)| selectors.iter().any(|it| it.selects(name, labels)));

@@ -4,11 +4,11 @@ use connect_api::Selector;
 use kube::api::DeleteParams;
 
 use super::{Demo, REMOTE_PROJECT, live, settled};
-use crate::controllers::connector_deployment::state;
 use crate::cli::commands;
 use crate::cli::demo::Error;
 use crate::cli::demo::manifests::{self, LOG_LEVEL, Manifests, TOKEN};
 use crate::cli::demo::observed::{DEPLOYMENT, LIVE, ObservedObjects, PREVIEW, READING, Shown, WRITING};
+use crate::controllers::connector_deployment::state;
 use crate::crd::ConnectorDeployment;
 use crate::names;
 

@@ -1,5 +1,7 @@
 //! The state on which a plan runs the decision table: as if an operation in progress had succeeded. Pure.
 
+use std::collections::BTreeMap;
+
 use clock::later;
 use jiff::Timestamp;
 
@@ -157,7 +159,7 @@ fn rewrite(
     let spare = inputs.spare;
     let differences = match observation {
         Observation::Present(seen) => differences(&wanted.values, &seen.values),
-        Observation::Absent { .. } => Default::default(),
+        Observation::Absent { .. } => BTreeMap::default(),
     };
     let mut uncertain = false;
     if let Some(applied) = persisted.applied.as_mut().filter(|applied| applied.digest.is_some()) {

@@ -166,7 +166,8 @@ fn compare(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPay
     let rolled_back = is_rolled_back(input, observed);
     // Values that a redeploy does not restore are left as they are: sending them again and again would not help.
     let rolled_back_values = rolled_back && observed.rollback.is_some();
-    let corrects = input.intent.correct_drift && (matches!(drift, Drift::ByOthers | Drift::AtOnce) || rolled_back_values);
+    let corrects =
+        input.intent.correct_drift && (matches!(drift, Drift::ByOthers | Drift::AtOnce) || rolled_back_values);
     if differs || requested || update || corrects {
         // The first redeploy after a rollback moves to the latest version again.
         let version = &input.intent.version;

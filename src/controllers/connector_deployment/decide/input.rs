@@ -235,5 +235,7 @@ impl Input<'_> {
 
 /// Returns the difference that shows now if it showed before, too, so that it stayed after the values were sent again (rule 16).
 fn accepted(before: &Applied, differs: Option<&Digest>) -> Option<Digest> {
-    differs.filter(|differs| [&before.differs, &before.accepted].into_iter().flatten().any(|known| known == *differs)).cloned()
+    differs
+        .filter(|differs| [&before.differs, &before.accepted].into_iter().flatten().any(|known| known == *differs))
+        .cloned()
 }

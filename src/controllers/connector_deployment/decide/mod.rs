@@ -30,9 +30,9 @@ pub use taking_down::needless_until;
 pub use transient::{Cause, Change, Refused, Resting, TransientState};
 
 use crate::controllers::driver::operations;
+pub use crate::controllers::driver::operations::{ABSENCE, Ahead, LAG, LIMIT, Pause, QUIET_PERIOD, TOO_LONG};
 use crate::controllers::values::VisibleValues;
 use crate::controllers::values::digest::DigestKey;
-pub use crate::controllers::driver::operations::{ABSENCE, Ahead, LAG, LIMIT, Pause, QUIET_PERIOD, TOO_LONG};
 
 use super::persisted::{
     DeletionPolicy, Identity, Observation, OperationState, OperationType, Payload, PersistedState, Phase,

@@ -62,7 +62,8 @@ impl Deployment<'_> {
         if let Ok(desired) = &mut desired {
             desired.resolve(&application_urls::urls(read.record.as_deref(), &self.status()));
         }
-        let payload = desired.as_ref().ok().map(|desired| desired.wanted(&self.digests(), intent::ignored(&self.object)));
+        let payload =
+            desired.as_ref().ok().map(|desired| desired.wanted(&self.digests(), intent::ignored(&self.object)));
         let masker = match &desired {
             Ok(desired) => Masker::new(desired.values.secrets().map(ExposeSecret::expose_secret)),
             Err(_) => Masker::new([]),

@@ -8,9 +8,9 @@ use std::time::Duration;
 use clock::later;
 use jiff::Timestamp;
 
-use super::super::persisted::OperationType;
 use super::super::decide::{CallKind, Decision, Outcome, Step};
 use super::super::intent::{self, Target};
+use super::super::persisted::OperationType;
 use super::super::registered::{Registered, needs_declarations, not_sent, undeclared};
 use super::super::status::Comparison;
 use crate::controllers::driver::ObservedRecord;

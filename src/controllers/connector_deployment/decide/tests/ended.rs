@@ -1,6 +1,8 @@
 //! How an accepted redeploy ends, rule 17, and a persisted undeploy while nothing is being deleted.
 
-use super::build::{Does, Fixture, NOW, Row, SETTLED, Stored, ago, check, differing, moved, operation, visible, wanted};
+use super::build::{
+    Does, Fixture, NOW, Row, SETTLED, Stored, ago, check, differing, moved, operation, visible, wanted,
+};
 use crate::controllers::connector_deployment::decide::Outcome;
 use crate::controllers::connector_deployment::persisted::{OperationType, Phase};
 

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-
 use super::build::{Does, Fixture, NOW, Row, SETTLED, Stored, ago, cause, check, does, gathered, wanted};
 
 use crate::controllers::connector_deployment::decide::{Cause, Change, Outcome, Version};
-use crate::controllers::connector_deployment::persisted::{OperationType, Phase, Source, Sources};
+use crate::controllers::connector_deployment::persisted::{OperationType, Phase, Sources};
+use crate::controllers::references::Source;
 use crate::controllers::values::digest::Digest;
 
 const REDEPLOY: OperationType = OperationType::Redeploy;

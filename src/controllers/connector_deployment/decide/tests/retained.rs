@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use super::build::{Does, Fixture, Row, SETTLED, Stored, check, does, gathered, stored, visible, wanting};
 use crate::controllers::connector_deployment::decide::{DesiredPayload, Outcome, retained};
 use crate::controllers::connector_deployment::declared::{Declared, DeclaredKeys};
-use crate::controllers::connector_deployment::persisted::{
-    Observation, ObservedDeployment, OperationType, Phase,
-};
+use crate::controllers::connector_deployment::persisted::{Observation, ObservedDeployment, OperationType, Phase};
 use crate::controllers::values::digest::Digest;
 use crate::controllers::values::names::{GLOBAL, Item};
 use crate::controllers::values::{RETRY_STRATEGY, VisibleValues};
@@ -256,7 +254,9 @@ fn with_policy(members: &[(&'static str, &str)]) -> (DesiredPayload, VisibleValu
     let service = values.applications.get_mut("service").expect("the application exists");
     service.retry_policy = members.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
     let mut wanted = DesiredPayload { values: values.clone(), ..all() };
-    members.iter().for_each(|(member, _)| wanted.payload.names.insert(Item::retry_policy("service", member)));
+    for (member, _) in members {
+        wanted.payload.names.insert(Item::retry_policy("service", member));
+    }
     wanted.payload.digest = Digest::parse(&format!("key:{members:?}"));
     (wanted, values)
 }

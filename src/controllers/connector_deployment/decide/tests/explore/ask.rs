@@ -9,8 +9,9 @@ use crate::controllers::connector_deployment::decide::{
     Call, CallKind, DesiredPayload, Input, Intent, Outcome, Step, decide,
 };
 use crate::controllers::connector_deployment::persisted::{
-    DeletionPolicy, Observation, ObservedDeployment, PersistedState, Phase, Source, Sources,
+    DeletionPolicy, Observation, ObservedDeployment, PersistedState, Phase, Sources,
 };
+use crate::controllers::references::Source;
 use crate::controllers::values::digest::{Digest, DigestKey, KEY_LENGTH};
 use crate::controllers::values::names::Item;
 
@@ -60,11 +61,16 @@ pub(super) fn phase(status: Status) -> Phase {
     }
 }
 
+/// A digest key of the operator.
+pub(super) fn digests(key: u8) -> DigestKey {
+    DigestKey::new([key; KEY_LENGTH])
+}
+
 impl Explorer {
     /// `second`: whether the second value is desired.
     pub(super) fn wanted(&self, (value, second): (u8, bool), secret: u8, key: u8) -> DesiredPayload {
         let mut wanted = build::wanted(&value.to_string(), &secret.to_string());
-        let digests = self.digests(key);
+        let digests = digests(key);
         let more = if second { "-second" } else { "" };
         wanted.payload.digest = Digest::parse(&format!("key-{key}:{value}-{secret}{more}"));
         if second {
@@ -85,11 +91,6 @@ impl Explorer {
             wanted.payload.sources = Sources::of(&[Source { kind, name, uid, resource_version: secret.to_string() }]);
         }
         wanted
-    }
-
-    /// A digest key of the operator.
-    pub(super) fn digests(&self, key: u8) -> DigestKey {
-        DigestKey::new([key; KEY_LENGTH])
     }
 
     /// The name of the second value.
@@ -167,7 +168,15 @@ impl Explorer {
         let reads = !resource.observed && !resource.deleting;
         let wanted = reads.then(|| self.wanted((resource.value, resource.second), question.secret, question.key));
         if let Some(rule) = self.settings.without {
-            broken_rules::before(rule, &mut persisted, &mut intent, &mut transient, &observation, wanted.as_ref(), &self.digests(question.key));
+            broken_rules::before(
+                rule,
+                &mut persisted,
+                &mut intent,
+                &mut transient,
+                &observation,
+                wanted.as_ref(),
+                &digests(question.key),
+            );
         }
         let mut decision = decide(&Input {
             persisted: &persisted,
@@ -175,7 +184,7 @@ impl Explorer {
             wanted: wanted.as_ref(),
             observation: &observation,
             transient: &transient,
-            digests: &self.digests(question.key),
+            digests: &digests(question.key),
             now: NOW,
         });
         if let Some(rule) = self.settings.without {

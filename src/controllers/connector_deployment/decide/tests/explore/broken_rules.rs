@@ -6,9 +6,7 @@ use super::{CAP, NOW};
 use crate::controllers::connector_deployment::decide::{
     ABSENCE, Decision, DesiredPayload, Intent, Step, TransientState,
 };
-use crate::controllers::connector_deployment::persisted::{
-    Observation, OperationState, OperationType, PersistedState,
-};
+use crate::controllers::connector_deployment::persisted::{Observation, OperationState, OperationType, PersistedState};
 use crate::controllers::values::digest::{Comparison, Digest, DigestKey};
 use crate::controllers::values::names::Names;
 

@@ -103,7 +103,7 @@ impl Explorer {
             shows.extend((self.settings.second == Second::Plain).then(|| ("B", "second".to_owned())));
             let shows: Vec<_> = shows.iter().map(|(key, value)| (*key, value.as_str())).collect();
             let shows = visible(&shows);
-            let differs = self.digests(0).of_differences(&differences(&wanted.values, &shows));
+            let differs = ask::digests(0).of_differences(&differences(&wanted.values, &shows));
             let sent = wanted.payload;
             let applied = Applied {
                 generation: 1,

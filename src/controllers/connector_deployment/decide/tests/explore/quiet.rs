@@ -1,9 +1,9 @@
 //! What a world becomes if nothing more happens: no faults, no edits, no other clients, and one operator that leads.
 
+use super::super::super::retained;
 use super::Explorer;
 use super::pool::Quick;
 use super::settings::Second;
-use super::super::super::retained;
 use super::world::{ConditionUpdate, Operator, Resource, Stage, Status, World};
 
 /// Maximum number of steps until a world has recovered: some minutes of ticks with everything that an operator does in

@@ -10,16 +10,14 @@ use connect_operator::controllers::connector_deployment::declared::Declared;
 use connect_operator::controllers::connector_deployment::desired::{self, Contents, Desired};
 use connect_operator::controllers::connector_deployment::intent;
 use connect_operator::controllers::connector_deployment::observe::{self, RecordRead};
-use connect_operator::controllers::connector_deployment::persisted::{
-    Applied, Observation, PersistedState, Phase, Source,
-};
+use connect_operator::controllers::connector_deployment::persisted::{Applied, Observation, PersistedState, Phase};
 use connect_operator::controllers::connector_deployment::status::{
     self, Comparison, DeploymentFacts, DesiredIdentity, Newer, Texts,
 };
 use connect_operator::controllers::context::content_cache::Content;
 use connect_operator::controllers::driver::ObservedRecord;
 use connect_operator::controllers::object_ref::ObjectRef;
-use connect_operator::controllers::references::Named;
+use connect_operator::controllers::references::{Named, Source};
 use connect_operator::controllers::reporting::conditions::ConditionUpdate;
 use connect_operator::controllers::reporting::reason::Reason;
 use connect_operator::controllers::values::digest::{DigestKey, KEY_LENGTH};

@@ -8,17 +8,18 @@ use connect_api::action::{ActionApi, ActionRequest};
 use connect_api::error::Failure;
 use connect_api::mask::Masker;
 use jiff::Timestamp;
+use tokio::sync::Mutex;
 
 use super::expect::Expected;
 use super::status::{AS_EXPECTED, Result};
 use crate::controllers::reporting::problem::sentence;
 use crate::crd::CheckOutcome;
-use crate::mutex::Mutex;
 
 /// A call leaves within this time after its intent was written, or not at all.
 const LIMIT: Duration = Duration::from_secs(30);
-/// One answer at a time is evaluated, so that the memory for the largest one is needed once.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+/// One answer at a time is evaluated, so that the memory for the largest one is needed once. It is taken before the thread is:
+/// each thread that waited would get memory of its own from the allocator, and keep it.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
 
 /// A call that is ready to leave, and what its answer has to be.
 pub(super) struct Prepared {
@@ -41,8 +42,9 @@ pub(super) async fn call(prepared: Prepared, started: Timestamp) -> Result {
     let (http_status, duration) = (Some(answer.status.as_u16()), Some(answer.duration));
     // The largest answers would keep other reconciles waiting. To the runtime it is blocking work, so that a test that steps
     // a paused clock waits for it.
+    let turn = ONE_AT_A_TIME.lock().await;
     let evaluated = tokio::task::spawn_blocking(move || {
-        let _turn = ONE_AT_A_TIME.lock();
+        let _turn = turn;
         expected.evaluate(&answer, &masker)
     });
     let (outcome, message) = match evaluated.await {

@@ -15,6 +15,7 @@ mod control_plane;
 mod demo;
 mod ending;
 mod examples;
+mod gateway;
 mod gitops;
 mod leading;
 mod main_job;

@@ -7,6 +7,7 @@ use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use kube::{Resource, ResourceExt};
 use secrecy::SecretString;
 use serde::Deserialize as _;
+use serde_json::Value;
 
 use super::copy;
 use super::status::Users;
@@ -122,7 +123,7 @@ where
         let reference = ProjectRef::deserialize(&user.data["spec"]["projectRef"]);
         let names_it = reference.map_or(true, |reference| ObjectRef::of_project(&namespace, &reference) == project);
         let status = &user.data["status"];
-        let holds = !(status["id"].is_null() && status["operation"].is_null());
+        let holds = !status["id"].is_null() || status["state"].as_str().is_some_and(has_begun);
         names_it && (holds || !context.permissions.denies(&project, &namespace))
     };
     let mut users = 0;
@@ -144,6 +145,12 @@ where
             None => return Ok(users),
         }
     }
+}
+
+/// Whether something may have been created for a resource with this `status.state`. One that cannot be read may hold anything.
+fn has_begun(state: &str) -> bool {
+    let state = serde_json::from_str::<Value>(state);
+    state.map_or(true, |state| !state["operation"].is_null() || state["call"]["outcome"] == "Unknown")
 }
 
 /// Returns the connection settings of the remote project, from the Secret `name`.

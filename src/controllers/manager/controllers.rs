@@ -23,7 +23,7 @@ use super::invalid_objects;
 use super::reconciled::{self, Reconciled};
 use super::resync::{self, resync};
 use super::scope::Scope;
-use super::watches::{self, Watched};
+use super::watches::Watched;
 use crate::controllers::context::Context;
 use crate::controllers::kinds::managed_kind::{Object, Stored as _};
 use crate::controllers::object_ref::{Kind, ObjectName, ObjectRef};
@@ -38,7 +38,7 @@ use crate::crd::{ActionCheck, ClusterConnectProject, ConnectProject, ConnectorDe
 /// Returns the watch configuration for Secrets whose values may be used.
 fn secrets_of_interest() -> watcher::Config {
     let usable_types = secret::REFUSED_TYPES.map(|(type_, _)| format!("type!={type_}"));
-    watches::config().fields(&usable_types.join(","))
+    watcher::Config::default().fields(&usable_types.join(","))
 }
 
 impl Scope {
@@ -50,7 +50,7 @@ impl Scope {
             self.controller::<ConnectProject>(self.api(), route),
             self.controller::<ActionCheck>(self.api(), route),
             self.sources::<Secret>(Named::Secret, secrets_of_interest()),
-            self.sources::<ConfigMap>(Named::ConfigMap, watches::config()),
+            self.sources::<ConfigMap>(Named::ConfigMap, watcher::Config::default()),
         ];
         future::join_all(controllers).map(|_| ())
     }

@@ -3,17 +3,19 @@
 //! A watch enqueues what it shows by name, through the same channel as everything else. Nothing is awaited between the
 //! API server and the store: one object must not delay any other.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::{self, BoxFuture};
-use futures::stream::{BoxStream, StreamExt};
+use futures::stream::{self, BoxStream, StreamExt};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::core::error_boundary::InvalidObject;
 use kube::core::{NamespaceResourceScope, PartialObjectMeta};
 use kube::runtime::reflector::{self, Store};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Resource};
+use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::{self, Receiver};
 
 use super::changes::Changes;
@@ -44,11 +46,30 @@ pub(super) struct Watched<K: ManagedKind> {
     pub(super) unreadable: Receiver<InvalidObject>,
 }
 
-/// Returns the configuration of all watches: lists arrive in pages that bound the memory, whatever users write into
-/// their objects. A page is read from etcd, since the API server returns the whole list at once where its cache may
-/// answer.
-pub(super) fn config() -> watcher::Config {
-    watcher::Config::default().page_size(PAGE)
+/// Watches objects. Lists arrive in pages that bound the memory, whatever users write into their objects. A page is read from
+/// etcd, since the API server returns the whole list at once where its cache may answer.
+///
+/// The API server forgets where a list was after five minutes or so, and a list that takes longer would begin again for
+/// ever. So after the first one that was forgotten, lists arrive whole.
+fn watched<K>(api: Api<K>, config: watcher::Config) -> BoxStream<'static, watcher::Result<watcher::Event<K>>>
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    let paged = watcher(api.clone(), config.clone().page_size(PAGE)).boxed();
+    let whole = watcher(api, watcher::Config { page_size: None, ..config }).boxed();
+    let next = |(mut events, whole): (BoxStream<'static, _>, Option<_>)| async move {
+        let event = events.next().await?;
+        Some(match whole {
+            Some(whole) if is_forgotten(&event) => (event, (whole, None)),
+            whole => (event, (events, whole)),
+        })
+    };
+    stream::unfold((paged, Some(whole)), next).default_backoff().boxed()
+}
+
+/// Whether the API server has forgotten where the list was.
+fn is_forgotten<E>(event: &watcher::Result<E>) -> bool {
+    matches!(event, Err(watcher::Error::InitialListFailed(kube::Error::Api(status))) if status.code == 410)
 }
 
 impl Scope {
@@ -61,11 +82,10 @@ impl Scope {
         let (unreadable_sender, unreadable) = mpsc::channel(invalid_objects::WAITING);
         // A project may be named by a resource of any install, so the selector does not apply to projects.
         let config = match K::KIND {
-            Kind::Project | Kind::ClusterProject => config(),
-            _ => config().labels(&self.selector),
+            Kind::Project | Kind::ClusterProject => watcher::Config::default(),
+            _ => watcher::Config::default().labels(&self.selector),
         };
-        let watcher = watcher(api, config).default_backoff();
-        let events = watcher.inspect(self.note_known_objects::<K>());
+        let events = watched(api, config).inspect(self.note_known_objects::<K>());
         let stream =
             only_readable(events, store.clone(), unreadable_sender).reflect(writer).filter_map(self.enqueue_changes());
         Watched { stream: stream.boxed(), store, unreadable }
@@ -135,8 +155,8 @@ impl Scope {
     /// Follows the labels of namespaces, on which permissions to use a `ClusterConnectProject` depend.
     pub(super) fn namespaces(&self) -> BoxFuture<'static, ()> {
         let context = self.context.clone();
-        watcher(Api::<PartialObjectMeta<Namespace>>::all(context.client.clone()), config())
-            .default_backoff()
+        let namespaces = Api::<PartialObjectMeta<Namespace>>::all(context.client.clone());
+        watched(namespaces, watcher::Config::default())
             .take_until(self.stopped())
             .for_each(move |event| {
                 match event {
@@ -168,8 +188,7 @@ impl Scope {
         let mut sources = Sources::new(kind, self.namespace.clone());
         let list = List { kind: kind.as_str(), namespace: self.namespace.clone() };
         let lists = Arc::clone(&self.lists);
-        watcher(self.api::<PartialObjectMeta<K>>(), config)
-            .default_backoff()
+        watched(self.api::<PartialObjectMeta<K>>(), config)
             .take_until(self.stopped())
             .for_each(move |event| {
                 match event {

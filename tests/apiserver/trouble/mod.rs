@@ -6,6 +6,7 @@ mod cluster;
 mod deleting;
 mod faults;
 mod forbidden;
+mod gateway;
 mod half_open;
 mod many;
 mod missing;

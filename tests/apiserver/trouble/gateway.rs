@@ -1,0 +1,119 @@
+//! A gateway before the API server that answers by itself, and an API server that forgets: faults at the wire, below the
+//! operator's client.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use clock::Clock;
+use connect_operator::controllers::initial_lists::PAGE;
+use connect_operator::crd::ConnectorDeployment;
+use http::Method;
+use kube::api::ListParams;
+use serde_json::json;
+
+use super::pace::{FINE, meanwhile, stepped};
+use crate::gateway::{Failure, Gateway, is_watch};
+use crate::patience::in_time;
+use crate::security::quick;
+use crate::shop::{NAME, Shop};
+
+/// A shop with an operator behind a gateway, and nothing deployed.
+async fn behind_a_gateway(clock: Clock) -> (Shop, Gateway) {
+    let mut shop = Shop::without_operator(quick(), clock).await;
+    let (gateway, client) = Gateway::before(&shop.sandbox.client).await;
+    shop.start_operator_as(client);
+    shop.put_project_and_secrets().await;
+    shop.until_project("reconciled", |project| project.status.is_some()).await;
+    (shop, gateway)
+}
+
+fn is_write_of_a_status(method: &Method, path: &str) -> bool {
+    *method == Method::PATCH && path.contains("/connectordeployments/") && path.ends_with("/status")
+}
+
+#[tokio::test]
+async fn watches_that_are_refused_for_an_hour_begin_again_soon() {
+    let (shop, gateway) = behind_a_gateway(Clock::system()).await;
+    gateway.fail(|_, uri| is_watch(uri).then_some(Failure::Instead(503, "ServiceUnavailable", 3600)));
+    gateway.cut_watches();
+    gateway.until_failed(6).await;
+    gateway.work();
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    shop.until_reason("Deployed").await;
+}
+
+/// Whatever was true when a write was decided on may have changed meanwhile, leadership as well.
+#[tokio::test]
+async fn a_write_that_is_refused_is_not_repeated_before_its_object_is_read_again() {
+    let (shop, gateway) = behind_a_gateway(Clock::system()).await;
+    let refused = AtomicUsize::default();
+    gateway.fail(move |method, uri| {
+        let refuses = is_write_of_a_status(method, uri.path()) && refused.fetch_add(1, Ordering::SeqCst) < 3;
+        refuses.then_some(Failure::Instead(429, "TooManyRequests", 1))
+    });
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    shop.until_reason("Deployed").await;
+    assert_eq!(shop.calls("createDeployment"), 1);
+
+    let object = format!("/connectordeployments/{NAME}");
+    let requests = gateway.requests();
+    let of_object = requests.iter().filter(|request| request.contains(&object));
+    let order: Vec<&str> = of_object
+        .map(|request| match request.split_once(' ') {
+            Some(("PATCH", path)) if path.contains("/status") => "write",
+            Some(("GET", _)) => "read",
+            _ => "other",
+        })
+        .collect();
+    let refused: Vec<usize> = (0..order.len()).filter(|at| order[*at] == "write").take(3).collect();
+    for at in refused {
+        let next = order[at + 1..].iter().find(|it| **it != "other");
+        assert_eq!(next, Some(&"read"), "after request {at} of {requests:#?}");
+    }
+}
+
+#[tokio::test]
+async fn a_write_that_was_stored_although_its_response_says_otherwise_is_not_lost() {
+    // The operation of the create, the response to it, and the outcome.
+    for lost in 0..3 {
+        let (shop, gateway) = behind_a_gateway(stepped()).await;
+        let written = AtomicUsize::default();
+        gateway.fail(move |method, uri| {
+            let fails = is_write_of_a_status(method, uri.path()) && written.fetch_add(1, Ordering::SeqCst) == lost;
+            fails.then_some(Failure::After(504, "Timeout"))
+        });
+        shop.sandbox.apply(&shop.deployment()).await.unwrap();
+        meanwhile(&shop.clock, FINE, gateway.until_failed(1)).await;
+        meanwhile(&shop.clock, FINE, shop.until_reason("Deployed")).await;
+        let calls = ["createDeployment", "updateDeploymentById"].map(|operation| shop.calls(operation));
+        assert_eq!(calls, [1, 0], "write {lost}");
+    }
+}
+
+/// The API server keeps the place in a list for some minutes. Where reading takes longer, each attempt would begin from the first page.
+#[tokio::test]
+async fn a_list_whose_place_was_forgotten_arrives_whole() {
+    let mut shop = Shop::without_operator(quick(), Clock::system()).await;
+    shop.put_project_and_secrets().await;
+    let many = PAGE as usize + 5;
+    for number in 0..many {
+        let mut manifest = shop.deployment();
+        manifest["metadata"]["name"] = json!(format!("other-{number:02}"));
+        manifest["spec"]["projectRef"]["name"] = json!("missing");
+        shop.sandbox.apply(&manifest).await.unwrap();
+    }
+    let (gateway, client) = Gateway::before(&shop.sandbox.client).await;
+    gateway.fail(|_, uri| {
+        uri.query().is_some_and(|query| query.contains("continue=")).then_some(Failure::Instead(410, "Expired", 0))
+    });
+    shop.start_operator_as(client);
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    shop.until_reason("Deployed").await;
+    let all_reported = async {
+        let all = shop.api::<ConnectorDeployment>();
+        while all.list(&ListParams::default()).await.unwrap().items.iter().any(|it| it.status.is_none()) {
+            shop.clock.sleep(std::time::Duration::from_millis(100)).await;
+        }
+    };
+    in_time(all_reported).await.expect("each of them reports the missing project");
+    assert_eq!(shop.lists.as_ref().unwrap().are_complete(), Ok(()));
+}

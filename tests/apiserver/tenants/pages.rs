@@ -18,16 +18,19 @@ use crate::shop::Shop;
 /// Page size of each requested list, by resource; `None`: no limit.
 type Asked = Arc<Mutex<BTreeMap<String, Option<u32>>>>;
 
-/// Returns a client that records the page size of each list of a namespace.
-fn noting(client: &Client) -> (Asked, Client) {
+/// Returns a client that records the page size of each list of this namespace.
+fn noting(client: &Client, namespace: &str) -> (Asked, Client) {
+    let path = format!("/namespaces/{namespace}/");
     let asked = Asked::default();
     let (inner, noted) = (client.clone(), Arc::clone(&asked));
     let service = tower::service_fn(move |request: Request<Body>| {
-        let (inner, noted) = (inner.clone(), Arc::clone(&noted));
+        let (inner, noted, path) = (inner.clone(), Arc::clone(&noted), path.clone());
         async move {
             let query = request.uri().query().unwrap_or_default();
             let mut parts = request.uri().path().rsplit('/');
-            let is_list = request.method() == Method::GET && parts.clone().nth(2) == Some("namespaces");
+            let is_list = request.method() == Method::GET
+                && request.uri().path().contains(&path)
+                && parts.clone().nth(2) == Some("namespaces");
             if is_list && !query.contains("watch=true") {
                 let limit = query.split('&').find_map(|pair| pair.strip_prefix("limit="));
                 let limit = limit.and_then(|limit| limit.parse().ok());
@@ -43,7 +46,7 @@ fn noting(client: &Client) -> (Asked, Client) {
 async fn all_watched_kinds_are_listed_in_small_pages() {
     const { assert!(LARGEST_PAGE <= 80 << 20, "a third of the memory that the chart allows") };
     let mut shop = Shop::without_operator(Options::default(), Clock::system()).await;
-    let (asked, client) = noting(&shop.sandbox.client);
+    let (asked, client) = noting(&shop.sandbox.client, &shop.sandbox.namespace);
     shop.start_operator_as(client);
     let watched =
         ["actionchecks", "configmaps", "connectordeployments", "connectorstageds", "connectprojects", "secrets"];

@@ -8,7 +8,7 @@ use clock::Clock;
 use connect_operator::controllers::reporting::bounds;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::names;
-use dev_server::{Fault, FaultAnswer, Options};
+use dev_server::Options;
 use futures::StreamExt as _;
 use kube::ResourceExt as _;
 use kube::api::{DeleteParams, ListParams};
@@ -21,7 +21,6 @@ use crate::requests::{Counts, Requests};
 use crate::rules::is;
 use crate::shop::state;
 use crate::shop::{CREDENTIALS, SECRET, Shop};
-use crate::unreliable::{Hold, Unreliable};
 
 pub(super) const MANY: usize = 50;
 
@@ -51,8 +50,6 @@ const REDEPLOYED: [(&str, usize); 4] = [
 /// What may come on top of each of these for all resources together: the Events of the project, and states that only some
 /// resources are observed in.
 const MORE: usize = MANY / 5;
-/// Writes in progress from which on a change that was found is not reported at once (`own_writes::MANY`).
-const BUSY: u64 = 4;
 /// Requests of a project in a second that let [`AT_ONCE`] resources in at once.
 const RATE: usize = 5;
 /// Two for each request in a second.
@@ -139,82 +136,6 @@ async fn fifty_deployments_cost_the_minimum_and_nothing_while_nothing_changes() 
     check_requests("after a restart", &requests.take(), &[], SHARED);
 }
 
-/// While the API server takes no status, every create is sent: one that was accepted makes room for the next.
-#[tokio::test]
-async fn creates_come_before_the_statuses_of_those_that_were_accepted() {
-    let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
-    let mut shop = Shop::without_operator(options, Clock::system()).await;
-    let (unreliable, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
-    shop.put_project_and_secrets().await;
-    apply_all(&shop).await;
-    unreliable.hold(Hold::DeploymentStatuses);
-    shop.start_operator_as(client);
-    until_called(&shop, "createDeployment", MANY as u64).await;
-    unreliable.release();
-    shop.until_events("Deployed", MANY).await;
-    let changes = ["createDeployment", "updateDeploymentById", "deleteDeploymentById"].map(|it| shop.calls(it));
-    assert_eq!(changes, [MANY as u64, 0, 0]);
-}
-
-/// Each must use what was read after it was applied, as its user may have changed the Secret just before.
-#[tokio::test]
-async fn resources_that_are_applied_one_after_the_other_share_reads_of_their_secret() {
-    let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
-    let mut shop = Shop::without_operator(options, Clock::system()).await;
-    let (requests, client) = Requests::client(&shop.sandbox.client);
-    shop.start_operator_as(client);
-    shop.put_project_and_secrets().await;
-    shop.until_project("reconciled", |project| project.status.is_some()).await;
-    requests.take();
-    let began = Instant::now();
-    apply_all(&shop).await;
-    let applied = began.elapsed();
-    until_all_are_ready(&shop).await;
-    // Two in each second, and 30 where all would read otherwise: the first ten, those that wait for a read that began before they
-    // were applied, and one for all of them every 2 s.
-    let most = 30 + 2 * usize::try_from(applied.as_secs()).unwrap();
-    let counts = requests.take();
-    let reads = counts.get("GET secrets").copied().unwrap_or_default();
-    assert!(reads <= most, "{reads} reads, at most {most}, of {counts:?}");
-}
-
-/// A change that is not sent within 5 s, or 15 s under load, is reported, also if no status was written when it was found.
-#[tokio::test]
-async fn a_change_that_waits_for_its_turn_is_reported() {
-    let mut shop = Shop::without_operator(Options::default(), Clock::system()).await;
-    let (unreliable, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
-    shop.start_operator_as(client);
-    until_all_are_ready_and_the_remote_is_slow(&shop).await;
-    unreliable.hold(Hold::DeploymentStatuses);
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
-    unreliable.until_held(MANY as u64).await;
-    assert_eq!(shop.calls("updateDeploymentById"), 0, "no call precedes its operation");
-    unreliable.release();
-    until_all_are_redeployed(&shop).await;
-    assert_eq!(shop.calls("updateDeploymentById"), MANY as u64);
-}
-
-/// The same while the remote does not answer reads.
-#[tokio::test]
-async fn a_change_that_waits_for_an_observation_is_reported() {
-    let mut shop = Shop::without_operator(Options::default(), stepped()).await;
-    let (unreliable, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
-    shop.start_operator_as(client);
-    shop.put_project_and_secrets().await;
-    until_all_are_ready(&shop).await;
-    unreliable.hold(Hold::DeploymentStatuses);
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
-    // The list that shows them serves all of them.
-    meanwhile(&shop.clock, FINE, unreliable.until_held(BUSY)).await;
-    reads_hang(&shop);
-    pass(&shop.clock, FINE, Duration::from_secs(17)).await;
-    unreliable.until_held(MANY as u64).await;
-    shop.dev.clear_faults();
-    unreliable.release();
-    until_all_are_redeployed(&shop).await;
-    assert_eq!(shop.calls("updateDeploymentById"), MANY as u64);
-}
-
 /// A user that comes or goes enqueues the project at most once in 2 s, except the first and the last one.
 #[tokio::test]
 async fn resources_that_come_and_go_together_are_counted_together() {
@@ -257,14 +178,6 @@ pub(super) async fn until_all_are_ready_and_the_remote_is_slow(shop: &Shop) {
         project.status.as_ref().is_some_and(|status| Some(status.observed_generation) == project.metadata.generation)
     };
     shop.until_project("has its rate", reconciled).await;
-}
-
-/// From here on the remote does not answer reads.
-pub(super) fn reads_hang(shop: &Shop) {
-    for operation in ["queryDeployments", "getDeploymentById", "getDeploymentByKey"] {
-        let never = FaultAnswer { delay_ms: 600_000, ..FaultAnswer::default() };
-        shop.dev.fault(Fault::of(operation, never)).unwrap();
-    }
 }
 
 async fn apply_all(shop: &Shop) {

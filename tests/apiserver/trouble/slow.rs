@@ -54,9 +54,8 @@ async fn an_operator_that_never_reached_the_cluster_ends_on_request() {
 
 #[tokio::test]
 async fn an_operator_that_ends_does_not_wait_hours_for_a_response() {
-    // A reconcile in progress has 40 s, as a call may take 30 s; what is left to report has 10 s more. If its write had its
-    // effect, the attempt after it finds that.
-    let takes = [(Wrong::Silent, 50..60), (Wrong::Late(Duration::from_hours(1)), 40..60)];
+    // A reconcile in progress has 40 s, as a call may take 30 s; its Events have 10 s more.
+    let takes = [(Wrong::Silent, 40..60), (Wrong::Late(Duration::from_hours(1)), 40..60)];
     for (wrong, seconds) in takes {
         let (mut shop, unreliable) = shop().await;
         unreliable.begin(Which::StatusWrites, wrong);

@@ -15,10 +15,10 @@ use connect_operator::controllers::connector_deployment::status::{
     self, Comparison, DeploymentFacts, DesiredIdentity, Newer, Texts,
 };
 use connect_operator::controllers::context::content_cache::Content;
-use connect_operator::controllers::driver::ObservedRecord;
 use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::references::{Named, Source};
 use connect_operator::controllers::reporting::conditions::ConditionUpdate;
+use connect_operator::controllers::reporting::observed_record::ObservedRecord;
 use connect_operator::controllers::reporting::reason::Reason;
 use connect_operator::controllers::values::digest::{DigestKey, KEY_LENGTH};
 use connect_operator::controllers::values::names::Names;

@@ -1,6 +1,5 @@
 //! The controllers, one folder for each kind, and what they share. From the top: `manager` runs watches and controllers;
-//! `driver` is the reconcile of the kinds with a remote record; `reconcile` is what every reconcile does with its object;
-//! `context` is what a reconcile is given. Beside the kinds, no other folder knows any of these.
+//! `reconcile` is what every reconcile does with its object; `context` is what a reconcile is given. Beside the kinds, no other folder knows any of these.
 
 pub mod action_check;
 pub mod clients;
@@ -8,7 +7,6 @@ pub mod connect_project;
 pub mod connector_deployment;
 pub mod connector_staged;
 pub mod context;
-pub mod driver;
 pub mod initial_lists;
 pub mod key_ownership;
 pub mod kinds;

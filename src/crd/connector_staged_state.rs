@@ -184,7 +184,7 @@ impl ConnectorStagedStatus {
         Ok(versioned.state)
     }
 
-    /// Returns when the operation in progress began, for metrics; `None`: none is in progress.
+    /// Returns when the operation in progress began; `None`: none is in progress.
     #[must_use]
     pub fn running_since(&self) -> Option<Timestamp> {
         let state = self.remembered().ok()?;

@@ -25,7 +25,7 @@ use kube::runtime::controller::Action;
 use self::observe::Credentials;
 use self::status::{ProjectFacts, Users};
 use crate::controllers::context::{Context, Project};
-use crate::controllers::kinds::managed_kind::{self, has_finalizer};
+use crate::controllers::kinds::managed_kind;
 use crate::controllers::kinds::project_object::ProjectObject;
 use crate::controllers::object_ref::{Kind, ObjectRef};
 use crate::controllers::objects::patch;
@@ -108,11 +108,9 @@ impl<P: ProjectObject> Reconciler<'_, P> {
         let namespace = self.object.own_namespace(&context.operator_namespace);
         context.references.set_in(object_ref, &namespace, [(Named::Secret, secret)].into());
         // The finalizer comes first: from here on, resources may use the project.
-        if !is_deleting && !has_finalizer(&*self.object) {
-            match reconcile::add_finalizer(&self.api, &*self.object).await {
-                Ok(held) => self.object = Arc::new(held),
-                Err(error) => return self.report_refusal(FINALIZERS, error).await,
-            }
+        match reconcile::ensure_finalizer(&self.api, &*self.object).await {
+            Ok(held) => self.object = held.map_or_else(|| Arc::clone(&self.object), Arc::new),
+            Err(error) => return self.report_refusal(FINALIZERS, error).await,
         }
         let access = self.access().await?;
         publish(&*self.object, context, object_ref, &access.remote);

@@ -4,28 +4,82 @@
 
 use clock::later;
 use connect_api::api::PageRequest;
-use connect_api::error::ErrorCode;
+use connect_api::error::{Effect, ErrorCode};
 use connect_api::model::{
     ApplicationConfiguration, ConfigurationValue, Deployment, DeploymentDraft, GlobalConfiguration, RedeployAction,
     SecuredValue,
 };
 use connect_api::scopes::Right;
-use connect_api::{ApiError, ConnectApi, Selector};
+use connect_api::{ApiError, ConnectApi, Reaction, Selector};
 use jiff::Timestamp;
 
 use super::decide::{Accepted, Call, CallKind, LIMIT, Response};
 use super::intent::{self, Target};
 use super::observe::phase;
+use super::state;
 use super::status::DesiredIdentity;
-use crate::controllers::driver::PersistedOperation;
-use crate::controllers::driver::operations::CallResult;
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::problem;
 use crate::controllers::values::{ApplicationValues, Values};
 use crate::crd::ConnectorDeployment;
 
+/// Proof that the API server stored an operation: what a call takes, so that none is sent without (rule 1).
+#[derive(Debug)]
+pub struct PersistedOperation {
+    started_at: Timestamp,
+}
+
+impl PersistedOperation {
+    /// The operation in `stored`, an object as the API server returned it; `None`: it has none.
+    #[must_use]
+    pub fn of(stored: &ConnectorDeployment) -> Option<Self> {
+        let operation = state::shown(stored.status.as_ref()?).operation?;
+        Some(Self { started_at: operation.started_at })
+    }
+}
+
 /// The result of a call.
-pub type Done = CallResult<Accepted, Deployment>;
+#[derive(Debug)]
+pub struct Done {
+    /// What it means.
+    pub response: Response,
+    /// The record in the response.
+    pub record: Option<Deployment>,
+    /// The error, if it was one.
+    pub error: Option<ApiError>,
+}
+
+impl Done {
+    /// The result of a call that failed. `brings_key`: only a create brings a key along, which may exist.
+    fn failed(error: ApiError, brings_key: bool) -> Self {
+        let response = match classify(&error) {
+            Response::Duplicate if !brings_key => Response::Refused,
+            response => response,
+        };
+        Self { response, record: None, error: Some(error) }
+    }
+
+    /// The result of a call that was answered without a record, or not sent at all.
+    fn without_record(response: Response, error: Option<ApiError>) -> Self {
+        Self { response, record: None, error }
+    }
+}
+
+/// Classifies an error by what it says about the change that was asked for; never as accepted.
+fn classify(error: &ApiError) -> Response {
+    if error.effect() == Effect::Unknown {
+        return Response::Unknown;
+    }
+    if error.code() == Some(&ErrorCode::DuplicateField) {
+        return Response::Duplicate;
+    }
+    match error.reaction() {
+        Reaction::Fix | Reaction::Token => Response::Refused,
+        Reaction::Retry | Reaction::Refetch | Reaction::Wait => Response::Retryable,
+        Reaction::Gone => Response::NotFound,
+        Reaction::Verify => Response::Unknown,
+    }
+}
 
 /// Returns the same move without the applications that the new version adds, if the service rejected the call because
 /// it names one of them: some services take such an application and others do not (contract section 6.1). The rejection
@@ -49,7 +103,7 @@ pub async fn send(
     values: &Values,
     operation: &PersistedOperation,
 ) -> Done {
-    let send_before = later(operation.started_at(), LIMIT);
+    let send_before = later(operation.started_at, LIMIT);
     let answer = match &call.kind {
         CallKind::Create { gone } => {
             let creation = Creation { object, wanted, target, values };
@@ -175,4 +229,35 @@ fn standard(values: &ApplicationValues) -> Vec<ConfigurationValue> {
 
 fn secured(values: &ApplicationValues) -> Vec<SecuredValue> {
     values.secured.iter().map(|(key, value)| SecuredValue { key: key.clone(), value: value.clone() }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use connect_api::error::Failure;
+
+    use super::*;
+
+    #[test]
+    fn a_failed_call_is_classified_by_what_it_says_about_the_change() {
+        let answered = |status, code: &str| Failure::Answered { status, codes: vec![ErrorCode::from(code)] };
+        for (case, failure, brings_key, expected) in [
+            ("no answer", Failure::NoAnswer, true, Response::Unknown),
+            ("an answer that cannot be read", Failure::Unreadable, true, Response::Unknown),
+            ("a gateway gave up", answered(504, ""), true, Response::Unknown),
+            ("not sent", Failure::NotSent, true, Response::Retryable),
+            ("held back", Failure::HeldBack, true, Response::Retryable),
+            ("throttled", answered(429, ""), true, Response::Retryable),
+            ("another version", answered(409, "ConcurrentModification"), true, Response::Retryable),
+            ("rejected", answered(400, "DeploymentUnknownGlobalConfigurationKey"), true, Response::Refused),
+            ("no token", Failure::CredentialsRefused, true, Response::Refused),
+            ("gone", answered(404, "ResourceNotFound"), false, Response::NotFound),
+            ("a create whose key exists", answered(400, "DuplicateField"), true, Response::Duplicate),
+            ("a change without a key", answered(400, "DuplicateField"), false, Response::Refused),
+        ] {
+            let error =
+                ApiError { operation: "any", failure, message: String::new(), correlation_id: None, retry_after: None };
+            let result = Done::failed(error.clone(), brings_key);
+            assert_eq!((result.response, result.error), (expected, Some(error)), "{case}");
+        }
+    }
 }

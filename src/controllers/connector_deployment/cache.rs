@@ -1,8 +1,34 @@
-//! What only a `ConnectorDeployment` keeps between its reconciles. Losing it costs time, never correctness.
+//! What this process keeps of each `ConnectorDeployment` between its reconciles. Losing it costs time, never a call.
 
 use jiff::Timestamp;
 
-/// What is kept of one deployment, beside what the driver keeps of every kind.
+use super::decide::TransientState;
+use crate::controllers::queue::backoff::{Backoff, KubernetesErrorBackoff};
+use crate::controllers::remote::Login;
+use crate::controllers::reporting::conditions::ConditionUpdate;
+
+/// What is kept of one resource.
+#[derive(Clone, Debug, Default)]
+pub struct LocalCache {
+    /// Uid of the resource: another resource of the same name starts afresh.
+    pub uid: String,
+    /// What the decision table has seen.
+    pub transient: TransientState,
+    /// The reconcile request that is being served, and since when.
+    pub reconcile_request: Option<(String, Timestamp)>,
+    /// Why the last call was rejected.
+    pub refusal: Option<ConditionUpdate>,
+    /// The credentials of the last reconcile. New ones may be granted what those were refused.
+    pub login: Option<Login>,
+    /// Calls that failed in a row.
+    pub backoff: Backoff,
+    /// Reconciles in a row in which the API server refused a request.
+    pub kubernetes_error_backoff: KubernetesErrorBackoff,
+    /// What its inputs are compared with.
+    pub own: Cache,
+}
+
+/// What is kept of the observations of one resource, and of its Events.
 #[derive(Clone, Debug, Default)]
 pub struct Cache {
     /// When the response to the last call came. Older observations are not used.

@@ -15,12 +15,12 @@ use kube::Resource;
 use kube::api::Api;
 use secrecy::SecretSlice;
 
+use super::cache::LocalCache;
 use super::declared::{Declared, DeclaredKeys};
 use super::desired::Contents;
 use super::persisted::{Observation, ObservedDeployment, OperationState, OperationType, PersistedState, Phase};
 use crate::controllers::context::Context;
 use crate::controllers::context::content_cache::Content;
-use crate::controllers::context::local_cache::LocalCache;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::objects::secret;
 use crate::controllers::references::Source;
@@ -30,7 +30,6 @@ use crate::controllers::reporting::conditions::cut;
 use crate::controllers::reporting::refusal::{self, Access};
 use crate::controllers::values::names::GLOBAL;
 use crate::controllers::values::{VisibleApplication, VisibleValues, retry_policy_members};
-use crate::crd::ConnectorDeployment;
 
 /// An observation older than this is not used, even if nothing was written since.
 const LONGEST_AGE: std::time::Duration = std::time::Duration::from_secs(30);
@@ -125,7 +124,7 @@ pub async fn read_remote(
     object_ref: &ObjectRef,
     key: &str,
     persisted: &PersistedState,
-    cache: &LocalCache<ConnectorDeployment>,
+    cache: &LocalCache,
 ) -> Result<Option<RecordRead>, ApiError> {
     let create = persisted
         .operation
@@ -165,7 +164,7 @@ async fn prove_project(api: &dyn ConnectApi) -> Result<(), ApiError> {
 
 /// Returns how new a polled record has to be: one from before the last write (rule 5), or one that was used before, is
 /// not used.
-fn newer_than(now: Timestamp, persisted: &PersistedState, cache: &LocalCache<ConnectorDeployment>) -> Timestamp {
+fn newer_than(now: Timestamp, persisted: &PersistedState, cache: &LocalCache) -> Timestamp {
     // A write may have a time in the future. Then the time counts at which this process first saw it; otherwise no
     // observation would ever be newer than the write.
     let met = |stamp| match cache.transient.ahead {

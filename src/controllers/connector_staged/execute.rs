@@ -15,13 +15,15 @@ use super::desired;
 use super::observed::Observed;
 use super::reconcile::{Read, Reconciler};
 use super::state::{CallKind, State};
-use super::status::{self, Seen};
+use super::status;
 use crate::controllers::context::{OTHER_SHARD_AGAIN, StagedConnector};
 use crate::controllers::queue::backoff::KubernetesErrorBackoff;
 use crate::controllers::reconcile::Next;
+use crate::controllers::reconcile::record::report_left_behind;
 use crate::controllers::references::Named;
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::event_reason::EventReason;
+use crate::controllers::reporting::observed_record::ObservedRecord;
 use crate::controllers::reporting::problem;
 use crate::controllers::reporting::refusal;
 
@@ -62,7 +64,8 @@ impl Reconciler<'_> {
         (outcome, again): (Outcome, Option<Duration>),
     ) -> Result<Next, kube::Error> {
         let condition = self.condition(outcome, read);
-        self.write(Some(&decision.state), condition, Some(&read.identity), Seen::of(read.record.as_ref())).await?;
+        self.write(Some(&decision.state), condition, Some(&read.identity), ObservedRecord::of(read.record.as_ref()))
+            .await?;
         // Only after the write: what a decision forgets is still needed if it could not be written.
         self.memory.of_decision = decision.memory;
         self.memory.backoff.worked();
@@ -105,7 +108,7 @@ impl Reconciler<'_> {
         let Some(sent) = &begun.call else { return Ok(Next::Again(None)) };
         let condition = self.condition(Outcome::Running(call.kind), read);
         let reason = condition.reason;
-        let seen = read.record.as_ref().map_or(Seen::NotRead, Seen::Present);
+        let seen = ObservedRecord::answered(read.record.as_ref());
         self.write(Some(&begun), condition, Some(&read.identity), seen).await?;
         self.memory.of_decision = decision.memory.clone();
         self.note_result(&begun, input.record);
@@ -116,11 +119,14 @@ impl Reconciler<'_> {
         let after = decide::after(&decision.state, &begun, &input.intent.tag, &answer.response);
         let condition = self.response_condition(&answer, call.kind, read);
         let pause = self.note_answer(&answer, &condition, decide::cause(call.kind, input.intent, input.record));
-        let seen = answer.record.as_ref().map_or(Seen::NotRead, Seen::Present);
+        let seen = ObservedRecord::answered(answer.record.as_ref());
         let is_there = self.record(&after, condition, &read.identity, seen).await?;
         self.report_sent(&answer, call.kind, reason.into(), read);
         if !is_there {
-            self.report_left_behind(&after);
+            let created = after.call.as_ref().filter(|call| call.kind == CallKind::Create).and(after.id.as_ref());
+            if let Some(id) = created {
+                report_left_behind(self.context, &self.object, id);
+            }
             return Ok(Next::Gone);
         }
         Ok(Next::Again(Some(pause)))
@@ -192,18 +198,6 @@ impl Reconciler<'_> {
             return;
         }
         self.context.report(&self.object, EventType::Normal, reason, "Reconcile", &note);
-    }
-
-    /// Reports what stays at the remote because somebody removed the object together with its finalizer during a
-    /// create.
-    fn report_left_behind(&self, state: &State) {
-        let created = state.call.as_ref().filter(|call| call.kind == CallKind::Create).and(state.id.as_ref());
-        let Some(id) = created else { return };
-        let note = format!(
-            "The object was deleted without its finalizer while it was being created, so {id} stays at the remote: delete \
-             it there, or create the object again with adoptionPolicy: Adopt"
-        );
-        self.context.report(&self.object, EventType::Warning, EventReason::Orphaned, "Reconcile", &note);
     }
 
     /// Keeps the state of the connector for its deployments, and enqueues these if it has changed.

@@ -10,13 +10,14 @@
 //!
 //! - `reconcile`: the path from an event to a status; `execute`: carries out a decision; `report`: writes to the cluster;
 //! - `observe` and `act`: the only files that talk to the remote;
-//! - `decide`, `intent`, `desired`, `observed`, `proof`, `status`: pure; `state`: what must survive a restart.
+//! - `decide`, `intent`, `kind`, `desired`, `observed`, `proof`, `status`: pure; `state`: what must survive a restart.
 
 mod act;
 pub mod decide;
 pub mod desired;
 mod execute;
 pub mod intent;
+mod kind;
 pub mod observe;
 pub mod observed;
 pub mod proof;

@@ -14,20 +14,20 @@ use super::decide::{Call, Decision, Input, Outcome, Step, decide};
 use super::observed::Observed;
 use super::proof::{self, ProofTarget};
 use super::state::{CallKind, DeletionPolicy, State};
-use super::status::Seen;
 use super::{intent, observe};
 use crate::controllers::context::{Context, Project, StagedMemory};
-use crate::controllers::driver::identity_changed;
-use crate::controllers::key_ownership::{ClaimReason, ClaimStatus, RemoteKey};
+use crate::controllers::key_ownership::ClaimStatus;
 use crate::controllers::kinds::managed_kind::object_ref;
-use crate::controllers::object_ref::{Kind, ObjectRef};
+use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::project_access::namespace_permissions::Permission;
 use crate::controllers::queue::backoff::Asked;
+use crate::controllers::reconcile::record::{self, identity_changed};
 use crate::controllers::reconcile::unwritten::Unwritten;
-use crate::controllers::reconcile::{self, Next, is_deleting, is_ours};
+use crate::controllers::reconcile::{self, NOT_YET_RECONCILED_AGAIN, Next, PROJECT_AGAIN, is_deleting, is_ours};
 use crate::controllers::references::Named;
 use crate::controllers::remote::{Health, NotAdmitted, Remote};
 use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::observed_record::ObservedRecord;
 use crate::controllers::reporting::problem;
 use crate::controllers::reporting::reason::Reason;
 use crate::controllers::reporting::reconcile_outcome::ReconcileOutcome;
@@ -35,11 +35,6 @@ use crate::controllers::reporting::refusal;
 use crate::crd::ConnectorStaged;
 use crate::crd::shared::RemoteIdentity;
 use crate::names;
-
-/// Pause before a project that is missing or cannot be read is looked up again; its appearance enqueues earlier.
-const PROJECT_AGAIN: Duration = Duration::from_mins(1);
-/// Pause before a project is looked up again whose own controller has not reconciled it yet.
-const NOT_YET_RECONCILED_AGAIN: Duration = Duration::from_secs(5);
 
 /// Reconciles one resource, as it was just read, and returns what follows and how it ended. Never fails: an error becomes a
 /// condition or a retry.
@@ -51,32 +46,24 @@ pub async fn reconcile(object: Arc<ConnectorStaged>, context: Arc<Context>) -> (
         forget(&context, &object_ref);
         return (Action::await_change(), ReconcileOutcome::Gone);
     }
-    let api: Api<ConnectorStaged> = Api::namespaced(context.client.clone(), &object_ref.namespace);
-    let mut reconciler = Reconciler::new(&context, &object_ref, api, Arc::unwrap_or_clone(object));
+    let mut reconciler = Reconciler::new(&context, &object_ref, Arc::unwrap_or_clone(object));
     // Boxed to keep the futures around a reconcile small.
     let outcome = match Box::pin(reconciler.reconcile()).await {
         Err(error) => reconciler.report_kubernetes_error(refusal::ANY, error).await,
         outcome => outcome,
     };
-    let pause = outcome.as_ref().err().map_or(reconcile::AFTER_CLUSTER_ERROR, |error| reconciler.pause_after(error));
-    let ended = reconcile::ended(&outcome, reconciler.reason());
+    let pause = |error: &kube::Error| reconciler.pause_after(error);
+    let (action, ended) = reconcile::conclude(&context, &object_ref, outcome, reconciler.reason(), pause);
     context.staged.insert(&object_ref, reconciler.memory);
-    let Some(action) = reconcile::conclude(&context, &object_ref, outcome, pause) else {
+    if ended == ReconcileOutcome::Gone {
         forget(&context, &object_ref);
-        return (Action::await_change(), ended);
-    };
+    }
     (action, ended)
 }
 
 /// Forgets everything about a resource that is gone, or left to others.
 pub fn forget(context: &Context, object_ref: &ObjectRef) {
-    context.requeue_timers.set(object_ref, None);
-    context.remotes.forget(object_ref);
-    let projects = context.references.projects(object_ref);
-    context.references.forget(object_ref);
-    for project in &projects {
-        context.users_changed(project);
-    }
+    record::forget(context, object_ref);
     if context.staged.forget(object_ref).is_some_and(|memory| memory.result.is_some()) {
         context.enqueue_users(Named::Staged, &object_ref.namespace, &object_ref.name);
     }
@@ -102,13 +89,9 @@ pub(super) struct Read {
 }
 
 impl<'a> Reconciler<'a> {
-    fn new(
-        context: &'a Context,
-        object_ref: &'a ObjectRef,
-        api: Api<ConnectorStaged>,
-        object: ConnectorStaged,
-    ) -> Self {
+    fn new(context: &'a Context, object_ref: &'a ObjectRef, object: ConnectorStaged) -> Self {
         context.keys.wrote(&object);
+        let api = Api::namespaced(context.client.clone(), &object_ref.namespace);
         let uid = object.uid().unwrap_or_default();
         let kept = context.staged.get(object_ref).filter(|memory| memory.uid == uid);
         let memory = kept.unwrap_or_else(|| Box::new(StagedMemory { uid, ..StagedMemory::default() }));
@@ -234,7 +217,8 @@ impl<'a> Reconciler<'a> {
         let missing = remote.lacking(self.object_ref, needed);
         if !missing.is_empty() {
             let condition = problem::unpermitted(&missing, &identity.project_key);
-            self.write(Some(&decision.state), condition, Some(identity), Seen::of(read.record.as_ref())).await?;
+            self.write(Some(&decision.state), condition, Some(identity), ObservedRecord::of(read.record.as_ref()))
+                .await?;
             self.note_result(&decision.state, observed.as_ref());
             return Ok(Next::Again(Some(self.interval())));
         }
@@ -261,12 +245,8 @@ impl<'a> Reconciler<'a> {
 
     /// Remembers which objects enqueue this resource. `waits`: it waits for more than its project.
     fn note_references(&self, waits: bool) {
-        let project = self.project();
-        let before = self.context.references.projects(self.object_ref);
-        self.context.references.set(self.object_ref, observe::references(&self.object.spec, waits));
-        if before != [project.clone()] {
-            before.iter().chain([&project]).for_each(|project| self.context.users_changed(project));
-        }
+        let named = observe::references(&self.object.spec, waits);
+        record::note_references(self.context, self.object_ref, &self.project(), named);
     }
 
     /// Rules 22 and 23: what was never created, and what is orphaned, goes without asking the remote.
@@ -298,16 +278,9 @@ impl<'a> Reconciler<'a> {
         if !creates && decision.state.id == state.id {
             return ClaimStatus::Owner;
         }
-        let key = self.object.spec.key.clone();
-        let remote_key = RemoteKey { kind: Kind::Staged, remote: identity.clone(), key };
         // A record that shows what the resource has sent is its own.
         let taken_over = decision.state.id.as_deref().filter(|_| state.call.is_none());
-        let reason = taken_over.map_or(ClaimReason::Create, ClaimReason::TakeOver);
-        if remote.has_answered() {
-            // Its project may not have been reconciled since, and would have to enqueue this resource.
-            self.context.keys.admitted(&self.project(), identity, true);
-        }
-        self.context.keys.begin(&self.object, &remote_key, reason)
+        record::announce(self.context, &self.object, remote, identity, taken_over)
     }
 
     /// Returns a reference to the project that the resource names.

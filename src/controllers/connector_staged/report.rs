@@ -2,19 +2,18 @@
 
 use std::time::Duration;
 
-use kube::ResourceExt;
-use kube::runtime::events::EventType;
+use connect_api::model::ConnectorStaged as Record;
 
 use super::reconcile::Reconciler;
 use super::state::State;
-use super::status::{self, Seen, StagedFacts};
+use super::status::{self, StagedFacts};
 use crate::controllers::context::StagedConnector;
 use crate::controllers::key_ownership::ClaimStatus;
 use crate::controllers::kinds::managed_kind::{ManagedKind as _, has_finalizer};
-use crate::controllers::objects::patch;
-use crate::controllers::reconcile::{self, Next, is_deleting};
+use crate::controllers::reconcile::{self, Next, is_deleting, record};
 use crate::controllers::reporting::conditions::{self, ConditionUpdate, ready_reason};
 use crate::controllers::reporting::event_reason::EventReason;
+use crate::controllers::reporting::observed_record::ObservedRecord;
 use crate::controllers::reporting::problem;
 use crate::controllers::reporting::reason::Reason;
 use crate::controllers::reporting::refusal::{self, Access};
@@ -38,7 +37,7 @@ impl Reconciler<'_> {
         state: Option<&State>,
         condition: ConditionUpdate,
         identity: Option<&RemoteIdentity>,
-        record: Seen<'_>,
+        record: ObservedRecord<'_, Record>,
     ) -> Result<(), kube::Error> {
         if state.is_some_and(State::has_begun) {
             self.add_finalizer().await?;
@@ -58,18 +57,14 @@ impl Reconciler<'_> {
             handled_reconcile: state.and_then(|_| request()),
         };
         let after = status::summarize(&before, &facts, self.now()).map_err(kube::Error::SerdeError)?;
-        let written = patch::write_status(&self.api, &self.object, &before, &after).await;
-        let written = written.inspect_err(|error| self.unwritten.note(refusal::STATUS, &condition, error))?;
-        let Some(stored) = written else { return Ok(()) };
-        let is_dropped = stored.status.as_ref().and_then(|status| status.state.as_ref()) != after.state.as_ref();
-        self.wrote(stored);
-        if is_dropped {
-            let message =
-                "the served CustomResourceDefinition drops fields of the status: apply the CRDs of this version";
-            return Err(kube::Error::Service(message.into()));
-        }
-        if condition.event && ready_reason(&before.conditions) != Some(condition.reason.as_str()) {
-            self.context.event(&self.object, "Reconcile", &condition);
+        let has_state = |stored: &ConnectorStaged| {
+            stored.status.as_ref().and_then(|status| status.state.as_ref()) == after.state.as_ref()
+        };
+        let (cluster, statuses) = ((self.context, &self.api), (&before, &after));
+        let reason = ready_reason(&before.conditions);
+        let written = record::write_status(cluster, &self.object, statuses, &condition, reason, has_state).await;
+        if let Some(stored) = written.inspect_err(|error| self.unwritten.note(refusal::STATUS, &condition, error))? {
+            self.object = stored;
         }
         Ok(())
     }
@@ -81,7 +76,7 @@ impl Reconciler<'_> {
         state: &State,
         condition: ConditionUpdate,
         identity: &RemoteIdentity,
-        record: Seen<'_>,
+        record: ObservedRecord<'_, Record>,
     ) -> Result<bool, kube::Error> {
         let mut attempts = 1;
         loop {
@@ -131,7 +126,7 @@ impl Reconciler<'_> {
         again: Option<Duration>,
     ) -> Result<Next, kube::Error> {
         let message = condition.message.clone();
-        self.write(None, condition, identity, Seen::NotRead).await?;
+        self.write(None, condition, identity, ObservedRecord::NotRead).await?;
         if self.memory.result.as_ref().is_none_or(|result| result.id.is_none()) {
             self.note(StagedConnector { id: self.status().id, deployable: Err(message) });
         }
@@ -206,21 +201,17 @@ impl Reconciler<'_> {
 
     /// Adds the finalizer, unless the object has it, or is being deleted without it.
     pub(super) async fn add_finalizer(&mut self) -> Result<(), kube::Error> {
-        if has_finalizer(&self.object) || is_deleting(&self.object) {
-            return Ok(());
+        if let Some(object) = reconcile::ensure_finalizer(&self.api, &self.object).await? {
+            self.wrote(object);
         }
-        let object = reconcile::add_finalizer(&self.api, &self.object).await?;
-        self.wrote(object);
         Ok(())
     }
 
     /// Rule 3: keeps the id where a restored backup has it.
     pub(super) async fn annotate(&mut self, state: &State) -> Result<(), kube::Error> {
-        let Some(id) = state.id.as_ref().filter(|id| self.object.annotations().get(names::REMOTE_ID) != Some(id))
-        else {
-            return Ok(());
-        };
-        if let Some(object) = reconcile::annotate(self.context, &self.api, &self.object, id).await? {
+        if let Some(id) = &state.id
+            && let Some(object) = record::annotate(self.context, &self.api, &self.object, id).await?
+        {
             self.wrote(object);
         }
         Ok(())
@@ -231,31 +222,10 @@ impl Reconciler<'_> {
         if !has_finalizer(&self.object) {
             return Ok(Next::Gone);
         }
-        if let Err(error) = reconcile::remove_finalizer(&self.api, &self.object).await {
-            return self.report_kubernetes_error(refusal::FINALIZERS, error).await;
-        }
-        let (reason, note) = if is_deleted {
-            (EventReason::Deleted, "The staged connector is gone".to_owned())
-        } else {
-            (EventReason::Orphaned, self.left())
-        };
-        tracing::info!(reason = reason.as_str(), "{note}");
-        self.context.report(&self.object, EventType::Normal, reason, "Reconcile", &note);
-        Ok(Next::Gone)
-    }
-
-    /// Describes what stays at the remote when the object is deleted and its connector is not.
-    fn left(&self) -> String {
-        let (key, status) = (&self.object.spec.key, self.status());
-        let place = status.remote.map(|remote| format!(" in project {}", remote.project_key)).unwrap_or_default();
-        let manage = "delete it there, or manage it again with a resource that has adoptionPolicy: Adopt";
-        let annotated = self.object.annotations().get(names::REMOTE_ID).cloned();
-        match status.id.or(annotated) {
-            Some(id) => format!("The staged connector with key {key} and id {id} stays{place}: {manage}"),
-            None if status.state.is_some() => {
-                format!("A create was in progress, so a staged connector with key {key} may exist{place}: {manage}")
-            }
-            None => format!("This object created nothing with key {key}, so nothing of it stays{place}"),
+        let ended = is_deleted.then_some((EventReason::Deleted, "The staged connector is gone"));
+        match record::release(self.context, &self.api, &self.object, "staged connector", ended).await {
+            Ok(()) => Ok(Next::Gone),
+            Err(error) => self.report_kubernetes_error(refusal::FINALIZERS, error).await,
         }
     }
 

@@ -11,6 +11,7 @@ use super::observed::{Observed, Permission};
 use super::state::{CallKind, State};
 use crate::controllers::reporting::bounds;
 use crate::controllers::reporting::conditions::{self, ConditionUpdate, Extra, cut};
+use crate::controllers::reporting::observed_record::ObservedRecord;
 use crate::controllers::reporting::reason::Reason;
 use crate::controllers::reporting::service_report;
 use crate::crd::ConnectorStagedSpec;
@@ -20,25 +21,6 @@ use crate::crd::connector_staged_status::{
     STAGED_APPLICATIONS, STAGED_APPLICATIONS_SIZE, STAGED_KEYS, STAGED_KEYS_SIZE, StagedApplication, StagedVariable,
 };
 use crate::crd::shared::RemoteIdentity;
-
-/// The record, as one reconcile saw it.
-#[derive(Clone, Copy, Debug)]
-pub enum Seen<'a> {
-    /// It was not read.
-    NotRead,
-    /// There is none.
-    Absent,
-    /// This one.
-    Present(&'a Record),
-}
-
-impl<'a> Seen<'a> {
-    /// A record that was read, or its absence.
-    #[must_use]
-    pub fn of(record: Option<&'a Record>) -> Self {
-        record.map_or(Self::Absent, Self::Present)
-    }
-}
 
 /// What a reconcile knows at its end.
 #[derive(Debug)]
@@ -56,7 +38,7 @@ pub struct StagedFacts<'a> {
     /// The project that contains it; `None` if that is not known.
     pub remote: Option<RemoteIdentity>,
     /// The record, as this reconcile saw it.
-    pub record: Seen<'a>,
+    pub record: ObservedRecord<'a, Record>,
     /// The reconcile request that this reconcile served.
     pub handled_reconcile: Option<String>,
 }
@@ -86,11 +68,11 @@ pub fn summarize(
         status.remote = Some(remote.clone());
     }
     match facts.record {
-        Seen::Present(record) => show(&mut status, record),
-        Seen::Absent => hide(&mut status),
-        Seen::NotRead => {}
+        ObservedRecord::Present(record) => show(&mut status, record),
+        ObservedRecord::Absent => hide(&mut status),
+        ObservedRecord::NotRead => {}
     }
-    if let Seen::Present(record) = facts.record
+    if let ObservedRecord::Present(record) = facts.record
         && (facts.condition.reason == Reason::Published || (record.already_listed && !record.has_changes))
     {
         status.published_tag = Some(cut(&record.repository.tag, 256));

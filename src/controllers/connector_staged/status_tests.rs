@@ -132,7 +132,7 @@ fn the_status_shows_the_record_as_long_as_it_exists() {
     let after = |before: &ConnectorStagedStatus, record| {
         summarize(before, &facts(record), Timestamp::UNIX_EPOCH).expect("it is JSON")
     };
-    let shown = after(&ConnectorStagedStatus::default(), Seen::Present(&record));
+    let shown = after(&ConnectorStagedStatus::default(), ObservedRecord::Present(&record));
     let status = serde_json::to_value(&shown).expect("it is JSON");
     assert_eq!(
         (&status["observedGeneration"], &status["id"], &status["key"], &status["handledReconcileRequest"]),
@@ -152,9 +152,9 @@ fn the_status_shows_the_record_as_long_as_it_exists() {
     assert_eq!((comments, shown.publishing_report.len()), (vec!["3", "2", "1"], 3));
     assert!(conditions::is_true(&shown.conditions, crate::names::SUSPENDED));
 
-    assert_eq!(after(&shown, Seen::NotRead), shown);
-    let gone = after(&shown, Seen::Absent);
-    let nothing = after(&ConnectorStagedStatus::default(), Seen::NotRead);
+    assert_eq!(after(&shown, ObservedRecord::NotRead), shown);
+    let gone = after(&shown, ObservedRecord::Absent);
+    let nothing = after(&ConnectorStagedStatus::default(), ObservedRecord::NotRead);
     assert_eq!(gone, nothing);
 }
 
@@ -175,7 +175,7 @@ fn the_remote_is_fixed_once_it_may_have_the_connector() {
             suspended: false,
             key: "kit",
             remote: Some(remote("new")),
-            record: Seen::NotRead,
+            record: ObservedRecord::NotRead,
             handled_reconcile: None,
         };
         let before = ConnectorStagedStatus { remote: before.map(remote), ..ConnectorStagedStatus::default() };

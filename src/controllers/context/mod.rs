@@ -4,7 +4,6 @@
 
 pub mod content_cache;
 pub mod event_recorder;
-pub mod local_cache;
 pub mod staged_memory;
 
 use std::collections::BTreeSet;
@@ -18,10 +17,10 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use self::content_cache::ContentCache;
 use self::event_recorder::{EventRecorder, NewEvent};
-use self::local_cache::LocalCaches;
 pub use self::staged_memory::{StagedConnector, StagedMemory};
 use crate::controllers::clients::action_factory::ActionFactory;
 use crate::controllers::key_ownership::KeyOwnership;
+use crate::controllers::kinds::managed_kind::ManagedKind;
 use crate::controllers::object_map::ObjectMap;
 use crate::controllers::object_ref::{Kind, ObjectRef};
 use crate::controllers::objects::secret;
@@ -34,7 +33,7 @@ use crate::controllers::reporting::event_reason::EventReason;
 use crate::controllers::reporting::reason::ConditionState;
 use crate::controllers::values::digest::DigestKey;
 use crate::crd::shared::RemoteIdentity;
-use crate::crd::{ConnectorDeployment, DeletionPolicy};
+use crate::crd::{ConnectorDeployment, ConnectorStaged, DeletionPolicy};
 use crate::leader::Scope;
 use crate::metrics::Metrics;
 
@@ -43,6 +42,9 @@ pub const OTHER_SHARD_AGAIN: Duration = Duration::from_secs(30);
 
 /// Pause in which resources that begin or cease to name a project are gathered.
 const COUNTED_WITHIN: Duration = Duration::from_secs(2);
+
+/// What is kept of all resources of a kind; boxed, because nodes of the map have free places, and this is large.
+type Memories<K> = ObjectMap<Box<<K as ManagedKind>::Memory>>;
 
 /// What every reconcile is given.
 pub struct Context {
@@ -77,9 +79,9 @@ pub struct Context {
     /// Namespace of the operator's own objects: the copies of credentials, and the credentials of `ClusterConnectProject`s.
     pub operator_namespace: String,
     /// What is kept between reconciles of a `ConnectorDeployment`.
-    pub deployment_caches: LocalCaches<ConnectorDeployment>,
+    pub deployment_caches: Memories<ConnectorDeployment>,
     /// What is kept between reconciles of a `ConnectorStaged`.
-    pub staged: ObjectMap<Box<StagedMemory>>,
+    pub staged: Memories<ConnectorStaged>,
     /// When each resource is reconciled again.
     pub requeue_timers: Arc<RequeueTimers>,
     /// A hash of the object that the last reconcile of each resource was given (`manager/resync.rs`).

@@ -4,8 +4,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::{Claim, RemoteKey};
-use crate::controllers::kinds::managed_kind::{self, ManagedKind, has_finalizer};
-use crate::controllers::kinds::remote_object::ClaimRequest;
+use crate::controllers::kinds::managed_kind::{self, ClaimRequest, ManagedKind, has_finalizer};
 use crate::controllers::object_ref::ObjectRef;
 use crate::crd::shared::RemoteIdentity;
 use crate::names;

@@ -2,16 +2,14 @@
 
 use std::fmt::Debug;
 
-use jiff::Timestamp;
-use kube::core::object::HasStatus;
 use kube::{Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 
-use super::remote_object::{ClaimRequest, RemoteObject as _};
 use crate::controllers::object_ref::{Kind, ObjectRef};
+use crate::crd::shared::RemoteIdentity;
 use crate::crd::{
     ActionCheck, AllowedNamespaces, ClusterConnectProject, ConnectProject, ConnectProjectSpec, ConnectProjectStatus,
-    ConnectorDeployment, ConnectorStaged, ConnectorStagedStatus, StagedState,
+    ProjectRef,
 };
 use crate::names;
 
@@ -20,10 +18,30 @@ pub trait Object: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned 
 
 impl<K> Object for K where K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static {}
 
-/// A kind that is watched and reconciled.
+/// What a resource claims, and what it has begun (rule 4).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimRequest {
+    /// The project that it names.
+    pub project: ProjectRef,
+    /// The key.
+    pub key: String,
+    /// The remote in its status.
+    pub remote: Option<RemoteIdentity>,
+    /// Id of the remote record that it owns.
+    pub id: Option<String>,
+    /// Whether its status has an operation.
+    pub operation: bool,
+    /// Whether it claims the key at all.
+    pub claims: bool,
+}
+
+/// A kind that is watched and reconciled. A kind with a remote record implements it in its own folder.
 pub trait ManagedKind: Object {
     /// The kind.
     const KIND: Kind;
+
+    /// What this process remembers of an object between its reconciles. Losing it costs time, never a call.
+    type Memory: Send + Sync + 'static;
 
     /// Whether it could be deserialized.
     fn is_readable(&self) -> bool {
@@ -31,10 +49,14 @@ pub trait ManagedKind: Object {
     }
 
     /// Returns the key that it claims (rule 4); `None` for a kind without remote records.
-    fn claim(&self) -> Option<ClaimRequest>;
+    fn claim(&self) -> Option<ClaimRequest> {
+        None
+    }
 
     /// Returns whether the status records an operation or a remote record, which only the finalizer protects.
-    fn has_begun(&self) -> bool;
+    fn has_begun(&self) -> bool {
+        self.claim().is_some_and(|claim| claim.operation || claim.id.is_some())
+    }
 
     /// Returns the namespaces whose resources may use a cluster-scoped project (rule 29); `None` for every other kind.
     fn allowed_namespaces(&self) -> Option<AllowedNamespaces> {
@@ -66,51 +88,19 @@ impl<K: ManagedKind> Stored for K {
     }
 }
 
-/// Implements the trait for a kind that has conditions. `$claim`: the
-/// key that it claims; `$started_at`: when the operation in its status began; `$id`: what its status has of the remote record; `$further`: what only some kinds
-/// have.
-macro_rules! managed_kind {
-    ($kind:ident, $variant:ident, $claim:expr, $started_at:expr, $id:expr $(, { $($further:tt)* })?) => {
-        impl ManagedKind for $kind {
-            const KIND: Kind = Kind::$variant;
+impl ManagedKind for ConnectProject {
+    const KIND: Kind = Kind::Project;
+    type Memory = ();
 
-            fn claim(&self) -> Option<ClaimRequest> {
-                let claim: fn(&Self) -> Option<ClaimRequest> = $claim;
-                claim(self)
-            }
-
-            fn has_begun(&self) -> bool {
-                let started_at: fn(&<Self as HasStatus>::Status) -> Option<Timestamp> = $started_at;
-                let id: fn(&<Self as HasStatus>::Status) -> Option<&String> = $id;
-                let status = self.status.as_ref();
-                status.is_some_and(|status| started_at(status).is_some() || id(status).is_some())
-            }
-
-            $($($further)*)?
-        }
-    };
-}
-
-managed_kind!(
-    ConnectorDeployment,
-    Deployment,
-    |deployment| Some(deployment.claim_request()),
-    |status| ConnectorDeployment::operation(status).map(|operation| operation.started_at),
-    |status| status.id.as_ref()
-);
-managed_kind!(
-    ConnectorStaged,
-    Staged,
-    |staged| Some(staged_claim(staged)),
-    ConnectorStagedStatus::running_since,
-    |status| status.state.as_ref()
-);
-managed_kind!(ConnectProject, Project, |_| None, |_| None, |_| None, {
     fn as_project(&self) -> Option<(&ConnectProjectSpec, Option<&ConnectProjectStatus>)> {
         Some((&self.spec, self.status.as_ref()))
     }
-});
-managed_kind!(ClusterConnectProject, ClusterProject, |_| None, |_| None, |_| None, {
+}
+
+impl ManagedKind for ClusterConnectProject {
+    const KIND: Kind = Kind::ClusterProject;
+    type Memory = ();
+
     fn allowed_namespaces(&self) -> Option<AllowedNamespaces> {
         Some(self.spec.allowed_namespaces.clone().unwrap_or_default())
     }
@@ -118,21 +108,11 @@ managed_kind!(ClusterConnectProject, ClusterProject, |_| None, |_| None, |_| Non
     fn as_project(&self) -> Option<(&ConnectProjectSpec, Option<&ConnectProjectStatus>)> {
         Some((&self.spec.project, self.status.as_ref()))
     }
-});
-managed_kind!(ActionCheck, Check, |_| None, |_| None, |_| None);
+}
 
-/// Returns the key that a staged connector claims. A state that this version does not understand may have anything, so it
-/// counts as begun.
-fn staged_claim(staged: &ConnectorStaged) -> ClaimRequest {
-    let (status, state) = (staged.status.clone().unwrap_or_default(), staged.remembered());
-    ClaimRequest {
-        project: staged.spec.project_ref.clone(),
-        key: staged.spec.key.clone(),
-        remote: status.remote,
-        operation: state.as_ref().map_or(true, StagedState::is_call_open),
-        id: state.map_or(status.id, |state| state.id),
-        claims: true,
-    }
+impl ManagedKind for ActionCheck {
+    const KIND: Kind = Kind::Check;
+    type Memory = ();
 }
 
 /// Returns a hash of what users can change of an object, and of its uid, so that another object of the same name has

@@ -1,5 +1,4 @@
-//! What the operator knows of an object: its kind, its claim, what its status keeps of the remote.
+//! What the operator knows of an object: its kind and its claim.
 
 pub mod managed_kind;
 pub mod project_object;
-pub mod remote_object;

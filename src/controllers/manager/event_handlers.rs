@@ -8,15 +8,14 @@ use kube::runtime::watcher;
 
 use crate::controllers::action_check;
 use crate::controllers::connect_project;
+use crate::controllers::connector_deployment;
 use crate::controllers::connector_staged;
 use crate::controllers::context::Context;
-use crate::controllers::driver;
 use crate::controllers::kinds::managed_kind::{ManagedKind, object_ref};
 use crate::controllers::object_ref::{Kind, ObjectRef};
 use crate::controllers::project_access::namespace_permissions::Changes;
 use crate::controllers::references::Named;
 use crate::controllers::references::sources::Sources;
-use crate::crd::ConnectorDeployment;
 
 /// Forgets everything about a resource that no longer exists.
 pub fn forget(context: &Context, object_ref: &ObjectRef) {
@@ -24,7 +23,7 @@ pub fn forget(context: &Context, object_ref: &ObjectRef) {
     context.panics.forget(object_ref);
     match object_ref.kind {
         Kind::Deployment => {
-            driver::forget::<ConnectorDeployment>(context, object_ref);
+            connector_deployment::forget(context, object_ref);
             context.enqueue_users(Named::Deployment, &object_ref.namespace, &object_ref.name);
         }
         Kind::Staged => connector_staged::forget(context, object_ref),

@@ -15,8 +15,7 @@ use kube::{Resource, ResourceExt};
 use tokio::sync::mpsc::{Receiver, Sender};
 
 use crate::controllers::context::Context;
-use crate::controllers::kinds::managed_kind::{ManagedKind, Object};
-use crate::controllers::kinds::remote_object::ClaimRequest;
+use crate::controllers::kinds::managed_kind::{ClaimRequest, ManagedKind, Object};
 use crate::controllers::object_ref::Kind;
 use crate::controllers::objects::guarded::Guarded;
 use crate::controllers::objects::seen::Seen;
@@ -35,6 +34,7 @@ where
     Self: Resource<DynamicType = ()>,
 {
     const KIND: Kind = K::KIND;
+    type Memory = K::Memory;
 
     fn is_readable(&self) -> bool {
         self.0.is_ok()

@@ -1,6 +1,6 @@
 //! The kinds that have a controller: how an object is reconciled, and how many reconciles run at once.
 //!
-//! A new kind is a line in `object_ref.rs`, one more `impl` here and in `kinds/managed_kind.rs`, what is forgotten of it in
+//! A new kind is a line in `object_ref.rs`, one more `impl` here and of `ManagedKind`, what is forgotten of it in
 //! `event_handlers.rs`, and a line in `controllers.rs`, which watches it.
 
 use std::future::Future;
@@ -15,9 +15,9 @@ use kube::{Api, Client, Resource};
 use super::TIME_LIMIT;
 use crate::controllers::action_check;
 use crate::controllers::connect_project;
+use crate::controllers::connector_deployment;
 use crate::controllers::connector_staged;
 use crate::controllers::context::Context;
-use crate::controllers::driver;
 use crate::controllers::kinds::managed_kind::{ManagedKind, object_ref};
 use crate::controllers::object_ref::{Kind, ObjectRef};
 use crate::controllers::queue::backoff;
@@ -90,7 +90,7 @@ macro_rules! reconciled {
 }
 
 reconciled!(
-    ConnectorDeployment by driver, namespaced;
+    ConnectorDeployment by connector_deployment, namespaced;
     ConnectorStaged by connector_staged, namespaced;
     ConnectProject by connect_project, namespaced, and connect_project::publish_failure;
     ClusterConnectProject by connect_project, cluster_scoped, and connect_project::publish_failure;

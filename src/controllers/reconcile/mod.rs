@@ -1,9 +1,10 @@
 //! Operations of a reconcile on its own object, the same for every kind: adds and removes the finalizer, finds its project,
-//! and retries what the cluster refused.
+//! and retries what the cluster refused. `record` has what only the kinds with a remote record need.
 //!
 //! Next: `objects/patch.rs`, which sends the patches, and the folder of each kind, which decides.
 
 pub mod panics;
+pub mod record;
 pub mod unwritten;
 
 use std::time::Duration;
@@ -25,12 +26,15 @@ use crate::controllers::reporting::reconcile_outcome::ReconcileOutcome;
 use crate::controllers::reporting::refusal::{self, Access};
 use crate::crd::{ClusterConnectProject, ConnectProject};
 use crate::error_text::with_causes;
-use crate::names;
 
 /// Requeue delay after a write that met a newer version of the resource (409).
 pub const AFTER_CONFLICT: Duration = Duration::from_millis(200);
 /// Requeue delay after any other error of the API server.
 pub const AFTER_CLUSTER_ERROR: Duration = Duration::from_secs(10);
+/// Pause before a project that is missing or cannot be read is looked up again; its appearance enqueues earlier.
+pub const PROJECT_AGAIN: Duration = Duration::from_mins(1);
+/// Pause before an object is looked up again whose own controller has not reconciled it yet.
+pub const NOT_YET_RECONCILED_AGAIN: Duration = Duration::from_secs(5);
 
 /// What follows a reconcile.
 pub enum Next {
@@ -45,12 +49,16 @@ pub fn is_ours<K: ManagedKind>(object: &K) -> bool {
     object.meta().deletion_timestamp.is_none() || has_finalizer(object)
 }
 
-/// Adds the finalizer of its kind.
+/// Adds the finalizer of its kind, unless the object has it, or is being deleted. Returns the object as the API server stored
+/// it; `None`: nothing was written.
 ///
 /// # Errors
 /// Those of the API server; 409 if the object changed meanwhile.
-pub async fn add_finalizer<K: ManagedKind>(api: &Api<K>, object: &K) -> Result<K, kube::Error> {
-    patch::patch_metadata(api, object, json!({ "finalizers": with_finalizer(object) })).await
+pub async fn ensure_finalizer<K: ManagedKind>(api: &Api<K>, object: &K) -> Result<Option<K>, kube::Error> {
+    if has_finalizer(object) || is_deleting(object) {
+        return Ok(None);
+    }
+    patch::patch_metadata(api, object, json!({ "finalizers": with_finalizer(object) })).await.map(Some)
 }
 
 /// Removes the finalizer of its kind, if it is there, so that the deletion of the object can proceed. An object that no
@@ -66,27 +74,6 @@ pub async fn remove_finalizer<K: ManagedKind>(api: &Api<K>, object: &K) -> Resul
     match patch::patch_metadata(api, object, json!({ "finalizers": finalizers })).await {
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
         answer => answer.map(|_| ()),
-    }
-}
-
-/// Writes the id of the remote record into an annotation, which a backup keeps, unlike the status (rule 3). `None`: the API server refused; this is an Event only, because only a restored backup needs the annotation.
-///
-/// # Errors
-/// Those of the API server that pass by themselves; 409 if the object changed meanwhile.
-pub async fn annotate<K: ManagedKind>(
-    context: &Context,
-    api: &Api<K>,
-    object: &K,
-    id: &str,
-) -> Result<Option<K>, kube::Error> {
-    let annotations = json!({ names::REMOTE_ID: id });
-    match patch::patch_metadata(api, object, json!({ "annotations": annotations })).await {
-        Ok(object) => Ok(Some(object)),
-        Err(error) => {
-            let condition = refusal::condition(Access::Write, refusal::ANNOTATIONS, error)?;
-            context.event(object, "Reconcile", &condition);
-            Ok(None)
-        }
     }
 }
 
@@ -131,31 +118,22 @@ pub fn unreadable(what: &str, error: kube::Error) -> ConditionUpdate {
         .unwrap_or_else(|error| ConditionUpdate::new(Reason::InternalError, format!("{what} cannot be read: {error}")))
 }
 
-/// Returns the outcome of a reconcile, for the tracker. `reason`: that of the Ready condition now.
-#[must_use]
-pub fn ended(outcome: &Result<Next, kube::Error>, reason: Option<Reason>) -> ReconcileOutcome {
-    match outcome {
-        Ok(Next::Gone) => ReconcileOutcome::Gone,
-        Ok(Next::Again(_)) => ReconcileOutcome::Reported(reason),
-        Err(error) => ReconcileOutcome::refused(error),
-    }
-}
-
-/// Ends a reconcile: sets the requeue timer. `pause`: the requeue delay after an error that is not a conflict. `None`: the
-/// resource no longer exists.
+/// Ends a reconcile: sets the requeue timer, and returns the action and the outcome. `reason`: that of the Ready condition
+/// now; `pause`: returns the requeue delay after an error that is not a conflict.
 pub fn conclude(
     context: &Context,
     object_ref: &ObjectRef,
     outcome: Result<Next, kube::Error>,
-    pause: Duration,
-) -> Option<Action> {
+    reason: Option<Reason>,
+    pause: impl FnOnce(&kube::Error) -> Duration,
+) -> (Action, ReconcileOutcome) {
     match outcome {
-        Ok(Next::Gone) => None,
-        Ok(Next::Again(pause)) => {
-            context.requeue_timers.set(object_ref, pause);
-            Some(Action::await_change())
+        Ok(Next::Gone) => (Action::await_change(), ReconcileOutcome::Gone),
+        Ok(Next::Again(again)) => {
+            context.requeue_timers.set(object_ref, again);
+            (Action::await_change(), ReconcileOutcome::Reported(reason))
         }
-        Err(error) => Some(requeue_after_error(context, object_ref, &error, pause).0),
+        Err(error) => requeue_after_error(context, object_ref, &error, pause(&error)),
     }
 }
 

@@ -3,6 +3,7 @@
 pub mod bounds;
 pub mod conditions;
 pub mod event_reason;
+pub mod observed_record;
 pub mod outage;
 pub mod problem;
 pub mod reason;

@@ -7,9 +7,9 @@ use connect_operator::controllers::connect_project;
 use connect_operator::controllers::connector_deployment;
 use connect_operator::controllers::connector_deployment::status::Comparison;
 use connect_operator::controllers::connector_staged;
-use connect_operator::controllers::driver::ObservedRecord;
 use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::reporting::conditions::{ConditionUpdate, conditions};
+use connect_operator::controllers::reporting::observed_record::ObservedRecord;
 use connect_operator::controllers::reporting::reason::{ConditionState, Reason};
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use connect_operator::crd::shared::{RemoteIdentity, UNSEEN};
@@ -136,7 +136,7 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
                 suspended: beside,
                 key: "tax",
                 remote: None,
-                record: connector_staged::status::Seen::NotRead,
+                record: ObservedRecord::NotRead,
                 handled_reconcile: None,
             };
             json!(connector_staged::status::summarize(&ConnectorStagedStatus::default(), &facts, now).expect("JSON"))

@@ -10,9 +10,9 @@ use connect_operator::controllers::connector_deployment::persisted::{
 use connect_operator::controllers::connector_deployment::status::{
     Comparison, DeploymentFacts, DesiredIdentity, Newer, Release, Texts, of_redeploy, summarize,
 };
-use connect_operator::controllers::driver::ObservedRecord;
 use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::reporting::conditions::ConditionUpdate;
+use connect_operator::controllers::reporting::observed_record::ObservedRecord;
 use connect_operator::controllers::reporting::reason::Reason;
 use connect_operator::controllers::values::names::{Item, Names};
 use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, REPORT_ENTRIES};

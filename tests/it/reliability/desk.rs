@@ -14,7 +14,7 @@ use connect_api::hosts::AllowedHosts;
 use connect_api::http::{self, Authorities, Credentials, HttpConnect, Limits};
 use connect_api::model::Deployment;
 use connect_api::{ApiError, CommerceApi, ConnectApi, Rate, Selector};
-use connect_operator::controllers::connector_deployment::act::{self, Done};
+use connect_operator::controllers::connector_deployment::act::{self, Done, PersistedOperation};
 use connect_operator::controllers::connector_deployment::decide::{
     AppliedResponse, Cause, DesiredPayload, Input, Outcome, Response, Step, TransientState, apply_response, decide,
 };
@@ -25,7 +25,6 @@ use connect_operator::controllers::connector_deployment::persisted::{OperationSt
 use connect_operator::controllers::connector_deployment::state;
 use connect_operator::controllers::connector_deployment::status::DesiredIdentity;
 use connect_operator::controllers::context::content_cache::Content;
-use connect_operator::controllers::driver::PersistedOperation;
 use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::queue::backoff;
 use connect_operator::controllers::references::Named;
@@ -347,7 +346,7 @@ impl Desk {
         panic!("it does not settle: {:?}, {:?}", self.persisted, self.transient);
     }
 
-    /// Returns how long a reconcile waits after a call: as `connector_deployment/reconciler/execute.rs` does.
+    /// Returns how long a reconcile waits after a call: as `connector_deployment/reconcile/execute.rs` does.
     pub(super) fn after(&self, (done, outcome): &(Done, AppliedResponse)) -> Duration {
         let refused = outcome.transient.refused.as_ref().is_some_and(|refused| refused.cause.is_some());
         match (&done.response, outcome.transient.pause, &done.error) {

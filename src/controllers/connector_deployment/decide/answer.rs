@@ -4,10 +4,23 @@ use jiff::Timestamp;
 
 use super::super::persisted::{OperationState, OperationType, PersistedState, Phase};
 use super::{Call, Cause, Pause, Refused, TransientState};
-use crate::controllers::driver::operations;
 
-/// What the response to a call means.
-pub type Response = operations::Response<Accepted>;
+/// What the response to a call means for the change that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Response {
+    /// Accepted.
+    Accepted(Accepted),
+    /// Nothing happened, and the input has to change.
+    Refused,
+    /// Nothing happened, and the same call may work soon: busy, another version, throttled, not sent.
+    Retryable,
+    /// Nothing happened: the key exists.
+    Duplicate,
+    /// The record does not exist.
+    NotFound,
+    /// The change may have happened.
+    Unknown,
+}
 
 /// A deployment as the response to an accepted call shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,8 +31,18 @@ pub struct Accepted {
     pub phase: Phase,
 }
 
-/// What a response comes to.
-pub type AppliedResponse = operations::AppliedResponse<PersistedState, TransientState>;
+/// The state after the response to a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AppliedResponse {
+    /// State to persist.
+    pub persisted: PersistedState,
+    /// State that only this process keeps.
+    pub transient: TransientState,
+    /// Whether the finalizer can be removed.
+    pub remove_finalizer: bool,
+    /// Whether another resource turned out to own the key.
+    pub key_taken: bool,
+}
 
 /// Applies the response to `call`, for which `persisted` was written; `cause` is what the call was sent for.
 #[must_use]

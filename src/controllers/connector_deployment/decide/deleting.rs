@@ -8,8 +8,8 @@ use super::super::persisted::{
     DeletionPolicy, Observation, ObservedDeployment, Operation, OperationState, OperationType, PersistedState,
 };
 use super::taking_down::{self, UNDEPLOY};
+use super::timing::left;
 use super::{Decision, Input, Outcome, QUIET_PERIOD};
-use crate::controllers::driver::operations::left;
 
 pub(super) fn decide(input: &Input<'_>, deletion: DeletionPolicy) -> Decision {
     if deletion == DeletionPolicy::Orphan || input.intent.observe_only {

@@ -10,9 +10,9 @@ use super::super::persisted::{
 use super::creating::create;
 use super::debounce::gather;
 use super::input::serve;
+use super::timing::{Gone, left, pace};
 use super::{CallKind, Decision, DesiredPayload, Input, LAG, LIMIT, Outcome, TOO_LONG};
 use super::{recreating, retained};
-use crate::controllers::driver::operations::{Gone, left, pace};
 use crate::controllers::values::digest::Comparison;
 use crate::controllers::values::names::{Names, differences};
 

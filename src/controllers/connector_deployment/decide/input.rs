@@ -9,10 +9,10 @@ use super::super::persisted::{
     Applied, ObservedDeployment, Operation, OperationState, OperationType, Payload, PersistedState, Phase,
 };
 use super::retained;
+use super::timing::{self, Gone, left};
 use super::{
     ABSENCE, Call, CallKind, Cause, Decision, DesiredPayload, Input, Outcome, Refused, Resting, Step, TransientState,
 };
-use crate::controllers::driver::operations::{self, Gone, left};
 use crate::controllers::values::digest::{Comparison, Digest};
 use crate::controllers::values::names::differences;
 
@@ -126,7 +126,7 @@ impl Input<'_> {
 
     /// Returns the time since a write of this resource.
     fn since(&self, stamp: Timestamp) -> Duration {
-        operations::since(stamp, self.transient.ahead, self.now)
+        timing::since(stamp, self.transient.ahead, self.now)
     }
 
     /// Returns the time since the call of this operation was about to be sent.

@@ -18,6 +18,7 @@ mod retained;
 mod taking_down;
 #[cfg(test)]
 mod tests;
+mod timing;
 mod transient;
 
 use std::time::Duration;
@@ -27,10 +28,9 @@ use jiff::Timestamp;
 pub use answer::{Accepted, AppliedResponse, Response, apply_response};
 pub use retained::{holds, retained};
 pub use taking_down::needless_until;
+pub use timing::{ABSENCE, Ahead, LAG, LIMIT, Pause, QUIET_PERIOD, TOO_LONG};
 pub use transient::{Cause, Change, Refused, Resting, TransientState};
 
-use crate::controllers::driver::operations;
-pub use crate::controllers::driver::operations::{ABSENCE, Ahead, LAG, LIMIT, Pause, QUIET_PERIOD, TOO_LONG};
 use crate::controllers::values::VisibleValues;
 use crate::controllers::values::digest::DigestKey;
 
@@ -109,12 +109,41 @@ pub struct DesiredPayload {
     pub secured: bool,
 }
 
-/// A decision of this table.
-pub type Decision = operations::Decision<PersistedState, TransientState, CallKind, Outcome>;
-/// A step of this table.
-pub type Step = operations::Step<CallKind>;
+/// The result of the table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// State to persist: written before the call, if there is one.
+    pub persisted: PersistedState,
+    /// State that only this process keeps.
+    pub transient: TransientState,
+    /// What to do at the remote or with the finalizer.
+    pub step: Step,
+    /// What the condition reports.
+    pub outcome: Outcome,
+    /// When to reconcile again. `None`: at the interval of the spec; zero: immediately, from the same observation.
+    pub again: Option<Duration>,
+}
+
+/// What to do at the remote or with the finalizer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Sends nothing.
+    NoOp,
+    /// Sends one call.
+    Send(Call),
+    /// Sends nothing, and removes the finalizer.
+    RemoveFinalizer,
+}
+
 /// A call that changes something at the remote.
-pub type Call = operations::Call<CallKind>;
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Which call.
+    pub kind: CallKind,
+    /// Whether it is the first call that this reconcile sends for its operation: only then does a refusal prove that
+    /// nothing happened.
+    pub first: bool,
+}
 
 /// The kind of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]

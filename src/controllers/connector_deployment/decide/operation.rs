@@ -13,8 +13,8 @@ use super::super::persisted::{
 };
 use super::input::{forget_digest, serve};
 use super::recreating;
+use super::timing::{Gone, left, pace, repeat_after};
 use super::{CallKind, Decision, DesiredPayload, Input, LAG, LIMIT, Outcome, QUIET_PERIOD, Step, TOO_LONG};
-use crate::controllers::driver::operations::{Gone, left, pace, repeat_after};
 use crate::controllers::values::digest::Comparison;
 use crate::controllers::values::names::differences;
 

@@ -9,8 +9,8 @@ use super::super::persisted::{
     Observation, ObservedDeployment, Operation, OperationState, OperationType, PersistedState,
 };
 use super::taking_down::{self, Purpose};
+use super::timing::{Gone, left, pace};
 use super::{CallKind, Decision, DesiredPayload, Input, LAG, LIMIT, Outcome, QUIET_PERIOD, creating, debounce};
-use crate::controllers::driver::operations::{Gone, left, pace};
 
 /// Begins to remove values that the deployment has and that are no longer desired.
 pub(super) fn begin(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPayload) -> Decision {

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 
 use super::super::persisted::{ObservedDeployment, Operation, OperationState, OperationType, PersistedState, Phase};
 use super::input::forget_digest;
+use super::timing::{left, pace, repeat_after};
 use super::{CallKind, Cause, Decision, Input, LAG, LIMIT, Outcome, TOO_LONG};
-use crate::controllers::driver::operations::{left, pace, repeat_after};
 
 /// Which of the two rows applies.
 pub(super) struct Purpose {

@@ -4,7 +4,7 @@ use clock::later;
 use jiff::Timestamp;
 
 use super::super::persisted::{PersistedState, Phase};
-use crate::controllers::driver::operations::{self, Ahead, PASSING_AT_MOST, Pause, REFUSED_AGAIN_AT_MOST};
+use super::timing::{Ahead, PASSING_AT_MOST, Pause, REFUSED_AGAIN, REFUSED_AGAIN_AT_MOST, doubled};
 use crate::controllers::values::digest::Digest;
 
 /// What this process has observed so far.
@@ -72,8 +72,26 @@ impl Cause {
     }
 }
 
-/// A definite refusal.
-pub type Refused = operations::Refused<Cause>;
+/// A definite refusal: the same cause is not sent again before `until`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// What was refused; `None`: the undeployment.
+    pub cause: Option<Cause>,
+    /// When the same cause may be sent again.
+    pub until: Timestamp,
+    /// Number of refusals of this cause in a row.
+    pub times: u32,
+}
+
+impl Refused {
+    /// Returns the refusal for `cause`; `before`: the previous one.
+    #[must_use]
+    pub fn after(before: Option<&Self>, cause: Option<Cause>, now: Timestamp) -> Self {
+        let before = before.filter(|before| before.cause == cause);
+        let times = before.map_or(1, |before| before.times.saturating_add(1));
+        Self { cause, until: later(now, doubled(REFUSED_AGAIN, times, REFUSED_AGAIN_AT_MOST)), times }
+    }
+}
 
 impl TransientState {
     /// Notes the time of the last write before anything is compared with it: it may lie in the future.

@@ -5,21 +5,21 @@ use connect_api::model::Deployment as Record;
 use super::super::application_urls;
 use super::super::decide::{self, Decision, Outcome};
 use super::super::persisted::PersistedState;
-use super::super::status::{self, DeploymentFacts, Newer, Release, Texts};
+use super::super::status::{self, Comparison, DeploymentFacts, DesiredIdentity, Newer, Release, Texts};
 use super::super::{desired, intent, observe, value_from};
-use crate::controllers::driver::{ObservedRecord, StatusInputs};
 use crate::controllers::reconcile;
 use crate::controllers::reporting::conditions::{self, ConditionUpdate};
+use crate::controllers::reporting::observed_record::ObservedRecord;
 use crate::controllers::reporting::reason::{ConditionState, Reason};
 use crate::controllers::reporting::remedy;
 use crate::controllers::values::names::{Item, Names, differences};
 use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
-use crate::crd::{ConnectorDeployment, ManagementPolicy, UpdatePolicy};
+use crate::crd::{ManagementPolicy, UpdatePolicy};
 use crate::names;
 
-use super::{Deployment, Inputs, names_whole_objects};
+use super::{Inputs, Reconciler, names_whole_objects};
 
-impl Deployment<'_> {
+impl Reconciler<'_> {
     /// Returns the Ready condition for a decision. A problem with the values is reported before what was observed.
     pub(super) fn ready_condition(&self, inputs: &Inputs, decision: &Decision) -> ConditionUpdate {
         let record = inputs.record();
@@ -74,7 +74,7 @@ impl Deployment<'_> {
         Some(decide::retained(applied, &wanted.payload.names, &seen))
     }
 
-    pub(super) fn report(
+    fn report(
         &self,
         inputs: &Inputs,
         record: &Record,
@@ -87,7 +87,7 @@ impl Deployment<'_> {
 
     /// Decides how texts of the service are shown: masked with the values that were sent, or not at all if these values
     /// are no longer known. While an operation runs, a text may still be about the values that were sent before it.
-    pub(super) fn texts<'k>(&self, inputs: &'k Inputs, persisted: &PersistedState) -> Texts<'k> {
+    fn texts<'k>(&self, inputs: &'k Inputs, persisted: &PersistedState) -> Texts<'k> {
         let begun = persisted.operation.iter().filter_map(|operation| operation.payload.as_ref());
         let begun = begun.map(|payload| Some(&payload.digest));
         let before = persisted.applied.iter().map(|applied| applied.digest.as_ref());
@@ -113,27 +113,36 @@ impl Deployment<'_> {
         }
     }
 
-    /// Returns the new status, from the one before.
-    pub(super) fn summarize_status(&self, status: StatusInputs<'_, ConnectorDeployment>) -> ConnectorDeploymentStatus {
+    /// Returns the new status, from the one before. `identity`: `None` if the project is not known; `inputs`: `None` without an
+    /// observation.
+    pub(super) fn summarize(
+        &self,
+        identity: Option<&DesiredIdentity>,
+        inputs: Option<&Inputs>,
+        persisted: &PersistedState,
+        condition: &ConditionUpdate,
+        record: ObservedRecord<'_, Record>,
+        comparison: Comparison,
+    ) -> ConnectorDeploymentStatus {
         let spec = &self.object.spec;
-        let inputs = status.observed;
         let payload = inputs.and_then(|inputs| inputs.payload.as_ref());
+        let request = self.cache.reconcile_request.as_ref().filter(|_| inputs.is_some());
         let facts = DeploymentFacts {
             object_ref: self.object_ref,
             generation: self.generation(),
-            persisted: status.persisted,
-            condition: status.condition.clone(),
-            comparison: status.details,
-            retained: inputs.and_then(|inputs| self.retained(inputs, status.persisted)),
+            persisted,
+            condition: condition.clone(),
+            comparison,
+            retained: inputs.and_then(|inputs| self.retained(inputs, persisted)),
             secured: payload.is_none_or(|wanted| wanted.secured),
             suspended: spec.suspend,
-            newer: inputs.map_or(Newer::Unknown, |inputs| self.newer(inputs, status.record)),
-            wanted: status.identity.cloned(),
+            newer: inputs.map_or(Newer::Unknown, |inputs| self.newer(inputs, record)),
+            wanted: identity.cloned(),
             deletion_policy: spec.deletion_policy_of(self.context.default_deletion_policy),
-            record: status.record,
-            texts: inputs.map_or(Texts::Unchanged, |inputs| self.texts(inputs, status.persisted)),
-            handled_reconcile: status.handled_reconcile_request,
-            verified: self.verified(inputs.and_then(|inputs| inputs.verified.as_ref()), status.persisted),
+            record,
+            texts: inputs.map_or(Texts::Unchanged, |inputs| self.texts(inputs, persisted)),
+            handled_reconcile: request.map(|(request, _)| request.clone()),
+            verified: self.verified(inputs.and_then(|inputs| inputs.verified.as_ref()), persisted),
         };
         status::summarize(&self.status(), &facts, self.context.clock.now())
     }

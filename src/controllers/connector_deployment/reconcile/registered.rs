@@ -13,15 +13,15 @@ use super::super::intent::{self, Target};
 use super::super::persisted::OperationType;
 use super::super::registered::{Registered, needs_declarations, not_sent, undeclared};
 use super::super::status::Comparison;
-use crate::controllers::driver::ObservedRecord;
 use crate::controllers::reconcile::Next;
 use crate::controllers::remote::{PollRate, RegistryAnswer, RegistryEntry, Remote};
 use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::observed_record::ObservedRecord;
 use crate::controllers::reporting::problem;
 use crate::controllers::reporting::reason::Reason;
 use crate::crd::ManagementPolicy;
 
-use super::{Deployment, Inputs};
+use super::{Inputs, Reconciler};
 
 /// Pause before a staged connector is read again whose entry is older than the version that its own controller has
 /// observed.
@@ -48,7 +48,7 @@ pub(super) enum Obstacle {
     Report(ConditionUpdate),
 }
 
-impl Deployment<'_> {
+impl Reconciler<'_> {
     /// Returns what the registry has; `None`: it is being read, and the response enqueues the resource.
     pub(super) fn registered(&mut self, remote: &Remote, target: Option<&Target>) -> Option<Registered> {
         let spec = &self.object.spec;

@@ -1,24 +1,32 @@
-//! Reports a decision that sends nothing, sends the call of a decision that has one, and returns when to continue.
+//! Carries out a decision, each step written at once: the finalizer, the operation on the version of the resource that was
+//! read (rule 1), the one call, and its response. If a write fails, nothing is sent.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use clock::{between, later};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::runtime::events::EventType;
 
-use super::super::act::{self, Done};
-use super::super::decide::{self, AppliedResponse, Call, CallKind, Decision, DesiredPayload, Outcome, Response};
-use super::super::persisted::{OperationState, OperationType};
-use super::super::registered::needs_declarations;
-use super::super::status::Comparison;
+use super::super::act::{self, Done, PersistedOperation};
+use super::super::decide::{self, AppliedResponse, Call, CallKind, Decision, DesiredPayload, Outcome, Response, Step};
+use super::super::persisted::{OperationState, OperationType, PersistedState};
+use super::super::registered::{needs_declarations, suspects};
+use super::super::status::{self, Comparison};
 use super::super::{applications, observe, outputs, verification};
-use crate::controllers::driver::{ObservedRecord, PersistedOperation};
-use crate::controllers::reconcile::Next;
+use super::sent;
+use crate::controllers::object_ref::Kind;
+use crate::controllers::reconcile::record::report_left_behind;
+use crate::controllers::reconcile::{Next, is_ours};
 use crate::controllers::remote::{PollRate, Remote};
+use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::observed_record::ObservedRecord;
 use crate::controllers::reporting::reason::{ConditionState, Reason};
+use crate::controllers::reporting::refusal;
 use crate::controllers::values::Values;
 use crate::crd::DriftPolicy;
 
-use super::{Deployment, Inputs};
+use super::{Inputs, Reconciler};
 
 /// Pause before the observation that follows a lost response to a redeploy (contract section 8.4). A busy remote proves
 /// that the call arrived, and it may be idle again soon; the effect of a create or an undeploy stays visible. The
@@ -27,9 +35,102 @@ const LOST_AGAIN: Duration = Duration::from_secs(1);
 /// Pause before the next reconcile if the response to a call shows an idle remote.
 const UNCHANGED_AGAIN: Duration = Duration::from_secs(3);
 
-impl Deployment<'_> {
+impl Reconciler<'_> {
+    pub(super) async fn execute(
+        &mut self,
+        remote: &Arc<Remote>,
+        mut inputs: Inputs,
+        decision: Decision,
+    ) -> Result<Next, kube::Error> {
+        match &decision.step {
+            Step::RemoveFinalizer => self.remove_finalizer(is_undeployed(&decision.persisted)).await,
+            Step::NoOp => {
+                let next = self.report_no_op(remote, &mut inputs, &decision).await?;
+                // An observation that calls for nothing ends a row of failures: those of a week are none.
+                self.cache.backoff.worked();
+                Ok(next)
+            }
+            Step::Send(call) => self.persist_and_send(remote, &inputs, call, &decision).await,
+        }
+    }
+
+    async fn persist_and_send(
+        &mut self,
+        remote: &Arc<Remote>,
+        inputs: &Inputs,
+        call: &Call,
+        decision: &Decision,
+    ) -> Result<Next, kube::Error> {
+        if let Err(error) = self.add_finalizer().await {
+            return self.report_kubernetes_error(refusal::FINALIZERS, error).await;
+        }
+        let condition = status::ready_condition(&decision.outcome, &inputs.wanted.key, None, &[]);
+        let reason = condition.reason;
+        // What was read before a call does not describe the deployment after it, so it is not shown.
+        let record = ObservedRecord::NotRead;
+        self.patch_status(inputs, &decision.persisted, condition, record, Comparison::None).await?;
+        self.cache.transient = decision.transient.clone();
+        let Some(operation) = PersistedOperation::of(&self.object) else { return Ok(Next::Again(None)) };
+        // Boxed: most reconciles send nothing.
+        let (done, applied) = Box::pin(self.send(remote, inputs, call, decision, operation)).await;
+        let note = sent::note(&call.kind, &inputs.wanted.key, inputs.record(), &done);
+        if let Some(note) = &note {
+            tracing::info!(reason = reason.as_str(), "{note}");
+        }
+        let accepted = matches!(done.response, Response::Accepted(_));
+        if accepted {
+            self.cache.backoff.worked();
+        }
+        // What begins or ends a record is reported with its outcome.
+        let is_reported = matches!(call.kind, CallKind::Create { .. } | CallKind::Undeploy { .. });
+        let note = note.filter(|_| !(accepted && is_reported));
+        // The status comes first: it has what a restart needs.
+        let next = self.apply(remote, inputs, &call.kind, &done, &applied).await;
+        if let Some(note) = note {
+            self.context.report(&*self.object, EventType::Normal, reason.into(), "Reconcile", &note);
+        }
+        next
+    }
+
+    /// Reports what a create has left at the remote if somebody removed the finalizer meanwhile, so that the object is gone.
+    async fn report_left_behind(&self, id: Option<&str>) {
+        let found = self.api.get_metadata_opt(&self.object_ref.name).await;
+        let leaves = |meta: &ObjectMeta| {
+            let is_kept = meta.finalizers.iter().flatten().any(|name| name == Kind::Deployment.finalizer());
+            meta.uid != self.object.metadata.uid || (meta.deletion_timestamp.is_some() && !is_kept)
+        };
+        let is_gone = found.is_ok_and(|found| found.is_none_or(|found| leaves(&found.metadata)));
+        if let Some(id) = id.filter(|_| is_gone) {
+            report_left_behind(self.context, &*self.object, id);
+        }
+    }
+
+    /// Reports what the response to the call means, and when to go on.
+    async fn apply(
+        &mut self,
+        remote: &Arc<Remote>,
+        inputs: &Inputs,
+        call: &CallKind,
+        done: &Done,
+        applied: &AppliedResponse,
+    ) -> Result<Next, kube::Error> {
+        if applied.remove_finalizer {
+            return self.remove_finalizer(is_undeployed(&applied.persisted)).await;
+        }
+        self.cache.transient = applied.transient.clone();
+        let condition = response_condition(inputs, call, done, applied.key_taken);
+        self.cache.refusal = applied.transient.refused.is_some().then(|| condition.clone());
+        let record = ObservedRecord::answered(done.record.as_ref());
+        let written = self.patch_response(inputs, &applied.persisted, &condition, record).await;
+        if matches!(call, CallKind::Create { .. }) && (written.is_err() || !is_ours(&*self.object)) {
+            self.report_left_behind(applied.persisted.id.as_deref()).await;
+        }
+        written?;
+        Ok(Next::Again(Some(self.requeue_after(remote, done, applied))))
+    }
+
     /// Writes the status, and returns when to observe again.
-    pub(super) async fn report_no_op(
+    async fn report_no_op(
         &mut self,
         remote: &Arc<Remote>,
         inputs: &mut Inputs,
@@ -78,8 +179,8 @@ impl Deployment<'_> {
 
     /// Sets how often the record is polled, and returns when to reconcile again even if no observation enqueues the
     /// resource.
-    pub(super) fn next_poll(&self, remote: &Arc<Remote>, inputs: &Inputs, decision: &Decision) -> Option<Duration> {
-        let interval = self.object.spec.effective_interval();
+    fn next_poll(&self, remote: &Arc<Remote>, inputs: &Inputs, decision: &Decision) -> Option<Duration> {
+        let interval = self.interval();
         let Some(id) = &decision.persisted.id else { return Some(decision.again.unwrap_or(interval)) };
         let busy = inputs.record().is_some_and(|record| observe::phase(&record.status).is_busy());
         if !busy {
@@ -98,7 +199,7 @@ impl Deployment<'_> {
     }
 
     /// Sends the one call of a decision whose operation is persisted.
-    pub(super) async fn send(
+    async fn send(
         &mut self,
         remote: &Arc<Remote>,
         inputs: &Inputs,
@@ -136,8 +237,8 @@ impl Deployment<'_> {
     }
 
     /// Returns when to continue after a call.
-    pub(super) fn requeue_after(&mut self, remote: &Arc<Remote>, done: &Done, applied: &AppliedResponse) -> Duration {
-        let interval = self.object.spec.effective_interval();
+    fn requeue_after(&mut self, remote: &Arc<Remote>, done: &Done, applied: &AppliedResponse) -> Duration {
+        let interval = self.interval();
         let accepted =
             applied.persisted.operation.as_ref().is_some_and(|operation| operation.state == OperationState::Accepted);
         if accepted {
@@ -170,4 +271,18 @@ impl Deployment<'_> {
             (None, None) => Duration::from_secs(5),
         }
     }
+}
+
+/// The condition after a response. `key_taken`: the key turned out to belong to somebody else.
+fn response_condition(inputs: &Inputs, call: &CallKind, done: &Done, key_taken: bool) -> ConditionUpdate {
+    let outcome = if key_taken { Outcome::KeyTaken } else { Outcome::Running(call.operation()) };
+    let suspects = suspects(call, inputs.registered.generates_api_client());
+    act::condition(done, &suspects, &inputs.wanted.remote.project_key)
+        .filter(|_| !key_taken)
+        .unwrap_or_else(|| status::ready_condition(&outcome, &inputs.wanted.key, done.record.as_ref(), &[]))
+}
+
+/// Whether the finalizer goes after an undeploy.
+fn is_undeployed(persisted: &PersistedState) -> bool {
+    persisted.operation.as_ref().is_some_and(|operation| operation.kind == OperationType::Undeploy)
 }

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 
 use connect_api::mask::Masker;
-use connect_api::model::DeploymentStatus;
+use connect_api::model::{Deployment as Record, DeploymentStatus};
 use kube::runtime::events::EventType;
 use secrecy::ExposeSecret;
 
 use super::super::application_urls;
 use super::super::applications;
-use super::super::desired;
+use super::super::decide::DesiredPayload;
+use super::super::declared::Declared;
+use super::super::desired::{self, Desired};
 use super::super::intent::{self, Target};
 use super::super::observe::{self, RecordRead};
 use super::super::registered::Registered;
@@ -21,9 +23,32 @@ use crate::controllers::reporting::reason::Reason;
 use crate::controllers::values::names::Item;
 use crate::crd::ManagementPolicy;
 
-use super::{Deployment, Inputs};
+use super::Reconciler;
 
-impl Deployment<'_> {
+/// What a decision is made from.
+pub(super) struct Inputs {
+    pub(super) wanted: DesiredIdentity,
+    /// What the registry has about the connector.
+    pub(super) registered: Registered,
+    pub(super) desired: Result<Desired, ConditionUpdate>,
+    pub(super) payload: Option<DesiredPayload>,
+    pub(super) masker: Masker,
+    pub(super) target: Option<Target>,
+    /// The declarations of the version that will run: the current one, or the one to which a redeploy is about to move.
+    /// `None`: not known.
+    pub(super) declared: Option<Declared>,
+    pub(super) read: RecordRead,
+    /// The condition of the resources in `spec.verify`; `None`: they were not looked up.
+    pub(super) verified: Option<ConditionUpdate>,
+}
+
+impl Inputs {
+    pub(super) fn record(&self) -> Option<&Record> {
+        self.read.record.as_deref()
+    }
+}
+
+impl Reconciler<'_> {
     /// Reads the values, unless the decision cannot depend on them.
     pub(super) async fn inputs(
         &mut self,
@@ -76,7 +101,7 @@ impl Deployment<'_> {
     }
 
     /// Rule 14: names the keys that are not sent in one Event.
-    pub(super) fn report_undeclared(&mut self, undeclared: &[String]) {
+    fn report_undeclared(&mut self, undeclared: &[String]) {
         if self.cache.own.undeclared == undeclared {
             return;
         }

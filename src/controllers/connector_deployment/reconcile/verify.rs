@@ -13,12 +13,12 @@ use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::reason::Reason;
 use crate::crd::Verify;
 
-use super::Deployment;
+use super::Reconciler;
 
 const NOT_YET: &str = "The lookup follows once the deployment is Deployed";
 const LOOKING: &str = "The lookup is in progress";
 
-impl Deployment<'_> {
+impl Reconciler<'_> {
     /// Returns the condition `Verified` after this reconcile; `None`: there is nothing to verify.
     pub(super) async fn verify(
         &mut self,

@@ -1,0 +1,145 @@
+//! How long a call may be in flight, when 404s prove absence, and the pauses before another attempt.
+
+use std::time::Duration;
+
+use clock::{between, later};
+use jiff::Timestamp;
+
+/// L: the time limit of a request. A call is sent only while less than this has passed since `startedAt`.
+pub const LIMIT: Duration = Duration::from_secs(30);
+/// How long a read after a write may still return the state before it.
+pub const LAG: Duration = Duration::from_mins(1);
+/// After this time no effect of an earlier write can still arrive or be hidden: 2 L + 60 s.
+pub const QUIET_PERIOD: Duration = Duration::from_mins(2);
+/// Minimum time between the two 404s that prove absence (rule 5).
+pub const ABSENCE: Duration = Duration::from_secs(30);
+/// A running operation is reported as `TakesTooLong` after this time (rule 18).
+pub const TOO_LONG: Duration = Duration::from_mins(30);
+
+/// First pause before a refused write is repeated without any change; doubles.
+pub(super) const REFUSED_AGAIN: Duration = Duration::from_mins(10);
+/// Longest such pause.
+pub(super) const REFUSED_AGAIN_AT_MOST: Duration = Duration::from_hours(1);
+/// First pause after a transient refusal: the record is busy, or the version was an old one. Doubles.
+pub(super) const PASSING: Duration = Duration::from_secs(5);
+/// Longest such pause.
+pub(super) const PASSING_AT_MOST: Duration = Duration::from_mins(1);
+
+/// A pause in which nothing is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// When it ends.
+    pub until: Timestamp,
+    /// Number of pauses in a row.
+    pub times: u32,
+}
+
+impl Pause {
+    /// Returns the pause after a transient refusal; `before`: the previous pause in the row.
+    #[must_use]
+    pub fn after(before: Option<Self>, now: Timestamp) -> Self {
+        let times = before.map_or(1, |before| before.times.saturating_add(1));
+        Self { until: later(now, doubled(PASSING, times, PASSING_AT_MOST)), times }
+    }
+
+    /// Returns how long it lasts from now on; `None`: it is over.
+    pub fn left(self, now: Timestamp) -> Option<Duration> {
+        (now < self.until).then(|| between(now, self.until))
+    }
+}
+
+/// A stored time that is in the future: the clock was set back, or the clock of another leader is ahead. Its age counts
+/// from when this process first met it. That is later than the write, so nothing is concluded too early, and nothing
+/// waits for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ahead {
+    /// The stored time.
+    pub stamp: Timestamp,
+    /// When this process first met it.
+    pub since: Timestamp,
+}
+
+impl Ahead {
+    /// Returns what is known at `now` about the time of our last write; `before`: what was known until then.
+    #[must_use]
+    pub fn at(before: Option<Self>, last_write: Option<Timestamp>, now: Timestamp) -> Option<Self> {
+        let before = before.map(|ahead| Self { since: now.min(ahead.since), ..ahead });
+        before.filter(|ahead| Some(ahead.stamp) == last_write).or_else(|| {
+            let stamp = last_write.filter(|stamp| *stamp > now)?;
+            Some(Self { stamp, since: now })
+        })
+    }
+}
+
+/// Returns the time since a write of ours.
+pub(super) fn since(stamp: Timestamp, ahead: Option<Ahead>, now: Timestamp) -> Duration {
+    let met = ahead.filter(|ahead| ahead.stamp == stamp);
+    between(met.map_or(stamp, |ahead| ahead.since.min(stamp)), now)
+}
+
+/// What 404s prove (rule 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gone {
+    /// The record does not exist.
+    Proven,
+    /// Not decided yet.
+    NotYet {
+        /// When the first 404 that counts arrived.
+        since: Option<Timestamp>,
+    },
+}
+
+impl Gone {
+    /// Evaluates a 404. Absence is proven by two 404s at least [`ABSENCE`] apart, while no write of ours may be in
+    /// flight.
+    /// `absent_since`: the first 404 of an unbroken row.
+    pub(super) fn evaluate(
+        since_write: Duration,
+        quiet_after: Duration,
+        absent_since: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Self {
+        if since_write < quiet_after {
+            return Self::NotYet { since: None };
+        }
+        match absent_since {
+            Some(since) if between(since, now) >= ABSENCE => Self::Proven,
+            since => Self::NotYet { since: Some(since.unwrap_or(now)) },
+        }
+    }
+}
+
+/// Returns the pause before a call is sent again whose response was lost: 6 s, doubling to 5 minutes.
+pub(super) fn repeat_after(attempt: u32) -> Duration {
+    const FIRST: Duration = Duration::from_secs(6);
+    const AT_MOST: Duration = Duration::from_mins(5);
+    doubled(FIRST, attempt, AT_MOST)
+}
+
+/// Returns the poll interval for an operation that has run for `age`: an eighth of it, 1 to 15 seconds.
+pub(super) fn pace(age: Duration) -> Duration {
+    (age / 8).clamp(Duration::from_secs(1), Duration::from_secs(15))
+}
+
+/// Returns what remains of `wait` after `age`, at least one second.
+pub(super) fn left(age: Duration, wait: Duration) -> Duration {
+    wait.saturating_sub(age).max(Duration::from_secs(1))
+}
+
+/// Returns `first` doubled for each time after the first, at most `at_most`.
+pub(super) fn doubled(first: Duration, times: u32, at_most: Duration) -> Duration {
+    first.saturating_mul(1 << times.saturating_sub(1).min(16)).min(at_most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_after_an_earlier_refusal_is_over() {
+        let (first, second) = (Pause::after(None, Timestamp::UNIX_EPOCH), Timestamp::UNIX_EPOCH + PASSING);
+        assert_eq!(first.left(Timestamp::UNIX_EPOCH), Some(PASSING));
+        assert_eq!(first.left(second), None);
+        assert_eq!(Pause::after(Some(first), second).left(second), Some(PASSING * 2));
+    }
+}

@@ -1,0 +1,363 @@
+//! The reconcile of a `ConnectorDeployment`, from an event to one status patch and one requeue.
+//!
+//! ```text
+//! project ─▶ key claim ─▶ circuit breaker ─▶ observe ─▶ decide ─▶ persist the operation ─▶ call ─▶ status
+//! ```
+//!
+//! Before each call that changes something its operation is persisted on the version of the resource that was read; only
+//! that yields the [`PersistedOperation`](super::act::PersistedOperation) that a call takes.
+//!
+//! - `target`: which connector is deployed; `inputs`: what a decision needs; `registered`: what prevents it from being
+//!   carried out; `claim`: who may use a key (rule 4);
+//! - `execute`: carries out a decision; `sent`: describes a call that was sent;
+//! - `report`: the status and Events; `summary`, `verify`: their content; `metadata`: finalizer and annotation.
+
+mod claim;
+mod execute;
+mod inputs;
+mod metadata;
+mod registered;
+mod report;
+mod sent;
+mod summary;
+mod target;
+mod verify;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clock::between;
+use connect_api::ApiError;
+use jiff::Timestamp;
+use kube::ResourceExt;
+use kube::api::Api;
+use kube::runtime::controller::Action;
+
+use self::inputs::Inputs;
+use self::registered::Obstacle;
+use super::cache::LocalCache;
+use super::decide::{self, Decision, DesiredPayload, Input, Intent, Step};
+use super::intent::{self, Target};
+use super::persisted::PersistedState;
+use super::status::DesiredIdentity;
+use super::{kind, observe, state, value_from};
+use crate::controllers::context::{Context, Project};
+use crate::controllers::key_ownership::ClaimStatus;
+use crate::controllers::kinds::managed_kind::object_ref;
+use crate::controllers::object_ref::ObjectRef;
+use crate::controllers::project_access::namespace_permissions::Permission;
+use crate::controllers::queue::backoff::Asked;
+use crate::controllers::reconcile::record::{self, identity_changed};
+use crate::controllers::reconcile::unwritten::Unwritten;
+use crate::controllers::reconcile::{self, NOT_YET_RECONCILED_AGAIN, Next, PROJECT_AGAIN, is_ours, panics};
+use crate::controllers::references::{Named, Reference};
+use crate::controllers::remote::{Login, NotAdmitted, Outage, Remote};
+use crate::controllers::reporting::problem;
+use crate::controllers::reporting::reconcile_outcome::ReconcileOutcome;
+use crate::controllers::reporting::refusal;
+use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
+use crate::crd::{ConnectorDeployment, ConnectorDeploymentSpec, DeletionPolicy, ManagementPolicy};
+use crate::names;
+
+/// Reconciles one resource, as it was just read, and returns what follows and how it ended. Never fails: an error becomes a
+/// condition or a retry.
+pub async fn reconcile(object: Arc<ConnectorDeployment>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
+    let object_ref = object_ref(&*object);
+    context.requeue_timers.set(&object_ref, None);
+    // Its labels have moved it to another install, or its deletion waits for others.
+    if !context.scope.selects(object.labels()) || !is_ours(&*object) {
+        forget(&context, &object_ref);
+        return (Action::await_change(), ReconcileOutcome::Gone);
+    }
+    let mut reconciler = Reconciler::new(&context, &object_ref, object);
+    // Boxed to keep the futures around a reconcile small.
+    let outcome = match Box::pin(reconciler.reconcile()).await {
+        Err(error) => reconciler.report_kubernetes_error(refusal::ANY, error).await,
+        outcome => outcome,
+    };
+    let pause = |error: &kube::Error| reconciler.pause_after(error);
+    let (action, ended) = reconcile::conclude(&context, &object_ref, outcome, reconciler.reason(), pause);
+    if ended == ReconcileOutcome::Gone {
+        forget(&context, &object_ref);
+    } else {
+        context.deployment_caches.insert(&object_ref, reconciler.cache);
+    }
+    (action, ended)
+}
+
+/// Forgets everything about a resource that does not exist any more, or that is left to others.
+pub fn forget(context: &Context, object_ref: &ObjectRef) {
+    record::forget(context, object_ref);
+    context.deployment_caches.forget(object_ref);
+}
+
+/// One reconcile of one resource.
+pub(super) struct Reconciler<'a> {
+    context: &'a Context,
+    object_ref: &'a ObjectRef,
+    api: Api<ConnectorDeployment>,
+    /// As the API server has it.
+    object: Arc<ConnectorDeployment>,
+    unwritten: Unwritten,
+    cache: Box<LocalCache>,
+}
+
+impl<'a> Reconciler<'a> {
+    fn new(context: &'a Context, object_ref: &'a ObjectRef, object: Arc<ConnectorDeployment>) -> Self {
+        context.keys.wrote(&*object);
+        let api = Api::namespaced(context.client.clone(), &object_ref.namespace);
+        let uid = object.uid().unwrap_or_default();
+        let kept = context.deployment_caches.forget(object_ref).filter(|kept| kept.uid == uid);
+        let cache = kept.unwrap_or_else(|| Box::new(LocalCache { uid, ..LocalCache::default() }));
+        Self { context, object_ref, api, object, unwritten: Unwritten::default(), cache }
+    }
+
+    /// The reconcile. A deletion takes the same path with another decision.
+    async fn reconcile(&mut self) -> Result<Next, kube::Error> {
+        record::note_references(self.context, self.object_ref, &self.project(), self.references());
+        // Rules 22 and 23: what was never created, and what is orphaned, goes without asking the remote.
+        let begun = self.has_begun();
+        if self.is_deleting() && (!begun || self.deletion() == Some(DeletionPolicy::Orphan)) {
+            return self.remove_finalizer(false).await;
+        }
+        if let Err(condition) = state::read(&self.status()) {
+            panics::report(&*self.object, self.context, &condition).await?;
+            return Ok(Next::Again(Some(self.interval())));
+        }
+        // Rule 29, before rule 4: a conflict names a resource of another namespace.
+        if let Permission::Denied(condition) = self.permission() {
+            return self.report_not_allowed(condition).await;
+        }
+        // Rule 4, before a finalizer is added and before the remote is asked.
+        match self.context.keys.claim_status(&*self.object) {
+            ClaimStatus::Owner => {}
+            claim_status => return self.report_key_conflict(claim_status).await,
+        }
+        // Whoever owns nothing yet gets its finalizer before its first call, or before the status names a record.
+        if begun && let Err(error) = self.add_finalizer().await {
+            return self.report_kubernetes_error(refusal::FINALIZERS, error).await;
+        }
+        let project = match reconcile::project(self.context, &self.project(), &self.object_ref.namespace).await {
+            Ok(project) => project,
+            Err(Some(condition)) => return self.report_and_wait(None, condition, Some(PROJECT_AGAIN)).await,
+            Err(None) => return Ok(Next::Again(Some(NOT_YET_RECONCILED_AGAIN))),
+        };
+        let identity = intent::desired_identity(&self.object, &project);
+        if let Some(condition) = identity_changed(&*self.object, &project.identity) {
+            return self.report_and_wait(Some(&identity), condition, Some(self.interval())).await;
+        }
+        let target = match self.find_target().await {
+            Ok(target) => target,
+            Err(Some(condition)) => {
+                return self.report_and_wait(Some(&identity), condition, Some(self.interval())).await;
+            }
+            Err(None) => return Ok(Next::Again(Some(NOT_YET_RECONCILED_AGAIN))),
+        };
+        self.enter(&project, identity, target).await
+    }
+
+    /// Passes the circuit breaker and the concurrency limit of the remote.
+    async fn enter(
+        &mut self,
+        project: &Project,
+        identity: DesiredIdentity,
+        target: Option<Target>,
+    ) -> Result<Next, kube::Error> {
+        let remote = match &project.remote {
+            Ok(remote) => Arc::clone(remote),
+            Err(condition) => {
+                return self.report_outage(&identity, problem::of_project(&self.project(), condition)).await;
+            }
+        };
+        let asked = self.asked_for();
+        if let Some(pause) = self.cache.backoff.left(&asked, self.context.clock.now()) {
+            return Ok(Next::Again(Some(pause)));
+        }
+        let permit = match remote.enter(self.object_ref) {
+            Ok(permit) => permit,
+            Err(NotAdmitted::Queued) => return Ok(Next::Again(None)),
+            Err(NotAdmitted::Paused(Outage { kind, error, until, .. })) => {
+                tracing::debug!(outage = ?kind, %error, %until, "the reconcile waits for the end of a short pause");
+                return Ok(Next::Again(None));
+            }
+            Err(NotAdmitted::CircuitOpen(outage)) => {
+                let condition = problem::condition_of_outage(&outage, &project.identity.project_key);
+                return self.report_outage(&identity, condition).await;
+            }
+        };
+        // Boxed: most reconciles end before this.
+        let next = Box::pin(self.with_remote(&remote, identity, target)).await;
+        drop(permit);
+        next
+    }
+
+    async fn with_remote(
+        &mut self,
+        remote: &Arc<Remote>,
+        identity: DesiredIdentity,
+        target: Option<Target>,
+    ) -> Result<Next, kube::Error> {
+        self.note_login(remote.login());
+        self.note_request();
+        let persisted = self.persisted();
+        self.cache.transient.meet(&persisted, self.context.clock.now());
+        // Before the record: a polled record can be taken only once.
+        let Some(registered) = self.registered(remote, target.as_ref()) else { return Ok(Next::Again(None)) };
+        let (api, key) = (remote.api(), &identity.key);
+        let read =
+            observe::read_remote(self.context, remote, &api, self.object_ref, key, &persisted, &self.cache).await;
+        let read = match read {
+            Ok(Some(read)) => read,
+            // A poll is under way, and enqueues the resource; it has its own backoff, and this reconcile has called nothing.
+            Ok(None) => match remote.read_error(self.object_ref) {
+                Some(error) => return self.report_failed_read(&identity, &error).await,
+                None => return Ok(Next::Again(None)),
+            },
+            Err(error) => {
+                let pause = self.pause(remote, &error, None);
+                self.report_failed_read(&identity, &error).await?;
+                return Ok(Next::Again(Some(pause)));
+            }
+        };
+        self.cache.own.last_observation = Some(read.at);
+        let mut inputs = self.inputs(identity, target, registered, read).await?;
+        let now = self.context.clock.now();
+        let mut decision = self.decide(&persisted, &inputs, inputs.payload.as_ref(), now);
+        match self.obstacle(remote, &inputs, &decision) {
+            Obstacle::None => {}
+            Obstacle::Doubt => return Ok(Next::Again(None)),
+            Obstacle::Changed => return Ok(Next::Again(Some(Duration::ZERO))),
+            // Decides again as if the values were not known, since they may not be sent.
+            Obstacle::Report(condition) => {
+                decision = self.decide(&persisted, &inputs, None, now);
+                if matches!(decision.step, Step::Send(_)) {
+                    return self.withhold(remote, &inputs, &decision, condition).await;
+                }
+                inputs.desired = Err(condition);
+            }
+        }
+        // Rule 29 again: the permission may have been withdrawn since.
+        if let Permission::Denied(condition) = self.permission() {
+            return self.report_not_allowed(condition).await;
+        }
+        // Rule 4 again, atomically with announcing it: another resource may have begun since, or have appeared.
+        match self.claim(remote, &inputs, &decision) {
+            ClaimStatus::Owner => {}
+            claim_status => return self.report_key_conflict(claim_status).await,
+        }
+        Box::pin(self.execute(remote, inputs, decision)).await
+    }
+
+    /// Asks the decision table. `wanted`: the desired values, unless they are not known or may not be sent.
+    fn decide(
+        &self,
+        persisted: &PersistedState,
+        inputs: &Inputs,
+        wanted: Option<&DesiredPayload>,
+        now: Timestamp,
+    ) -> Decision {
+        let (target, latest) = (inputs.target.as_ref(), inputs.registered.latest());
+        let intent = intent::intent(&self.object, &inputs.wanted, target, latest);
+        decide::decide(&Input {
+            persisted,
+            intent: &Intent { deletion: self.deletion(), ..intent },
+            wanted,
+            observation: &observe::observation(&inputs.read, &intent::ignored(&self.object)),
+            transient: &self.cache.transient,
+            digests: &self.digests(),
+            now,
+        })
+    }
+
+    /// Returns the objects that enqueue this resource.
+    fn references(&self) -> BTreeSet<Reference> {
+        let spec = &self.object.spec;
+        let mut named = BTreeSet::from([Named::project(&spec.project_ref)]);
+        if spec.management_policy == ManagementPolicy::Full {
+            named.extend(value_from::references(spec));
+            named.extend(spec.outputs.iter().map(|outputs| (Named::ConfigMap, outputs.config_map.name.clone())));
+        }
+        let verifies = spec.verify.iter().filter_map(|verify| verify.credentials_ref.as_ref());
+        named.extend(verifies.map(|reference| (Named::Secret, reference.name.clone())));
+        named.extend(spec.connector.staged_ref.iter().map(|reference| (Named::Staged, reference.name.clone())));
+        named
+    }
+
+    /// Returns a reference to the project that the resource names.
+    fn project(&self) -> ObjectRef {
+        ObjectRef::of_project(&self.object_ref.namespace, &self.object.spec.project_ref)
+    }
+
+    /// Returns whether the namespace of the resource may use the project that the resource names.
+    fn permission(&self) -> Permission {
+        self.context.permissions.permission(&self.project(), &self.object_ref.namespace)
+    }
+
+    /// Whether the resource owns a record, or may own one, which only the finalizer protects. The annotation outlives a
+    /// status that was lost with a restored backup.
+    fn has_begun(&self) -> bool {
+        let claim = kind::claim(&self.object);
+        claim.id.is_some() || claim.operation || self.object.annotations().contains_key(names::REMOTE_ID)
+    }
+
+    fn is_deleting(&self) -> bool {
+        reconcile::is_deleting(&*self.object)
+    }
+
+    fn generation(&self) -> i64 {
+        self.object.metadata.generation.unwrap_or_default()
+    }
+
+    fn interval(&self) -> Duration {
+        self.object.spec.effective_interval()
+    }
+
+    fn status(&self) -> ConnectorDeploymentStatus {
+        self.object.status.clone().unwrap_or_default()
+    }
+
+    fn persisted(&self) -> PersistedState {
+        // What cannot be read has ended the reconcile before.
+        self.object.status.as_ref().map(state::shown).unwrap_or_default()
+    }
+
+    /// What a pause of the backoff is for; a change ends it.
+    fn asked_for(&self) -> Asked {
+        (self.generation(), reconcile::request(&*self.object, names::REDEPLOY_REQUESTED_AT))
+    }
+
+    /// Pauses the calls of this resource, longer with each failure; returns for how long. `needless_until`: no
+    /// observation before that time leads to anything.
+    fn pause(&mut self, remote: &Remote, error: &ApiError, needless_until: Option<Timestamp>) -> Duration {
+        let (asked, now) = (self.asked_for(), self.context.clock.now());
+        // No reconcile uses what is observed during the pause; the one that follows sets the rate again.
+        remote.poll_at_interval(self.object_ref, self.interval());
+        let needless = needless_until.map_or(Duration::ZERO, |until| between(now, until));
+        self.cache.backoff.failed(asked, error, needless, now)
+    }
+
+    /// What other credentials were refused may be sent again.
+    fn note_login(&mut self, login: Login) {
+        if self.cache.login.replace(login).is_some_and(|before| before != login) {
+            self.cache.refusal = None;
+            self.cache.transient.refused = None;
+        }
+    }
+
+    /// Notes a new reconcile request, which an observation that begins from now on serves (rule 11).
+    fn note_request(&mut self) {
+        let handled = self.object.status.as_ref().and_then(|status| status.handled_reconcile_request.as_ref());
+        let request = reconcile::request(&*self.object, names::RECONCILE_REQUESTED_AT);
+        let request = request.filter(|request| handled != Some(request));
+        let known = self.cache.reconcile_request.take().filter(|(asked, _)| Some(asked) == request.as_ref());
+        self.cache.reconcile_request = known.or_else(|| request.map(|request| (request, self.context.clock.now())));
+    }
+}
+
+/// Whether values come from whole objects, so that the declarations of the connector decide which keys are sent.
+fn names_whole_objects(spec: &ConnectorDeploymentSpec) -> bool {
+    let all = spec.configurations.iter().map(|application| &application.values).chain(&spec.global_configuration);
+    all.into_iter()
+        .any(|values| !values.standard_configuration_from.is_empty() || !values.secured_configuration_from.is_empty())
+}

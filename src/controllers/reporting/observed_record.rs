@@ -1,0 +1,34 @@
+//! The record of the Connect API that a status describes. Pure.
+
+/// The record, as one reconcile saw it.
+#[derive(Debug)]
+pub enum ObservedRecord<'a, R> {
+    /// It was not read.
+    NotRead,
+    /// There is none.
+    Absent,
+    /// This one.
+    Present(&'a R),
+}
+
+impl<R> Clone for ObservedRecord<'_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R> Copy for ObservedRecord<'_, R> {}
+
+impl<'a, R> ObservedRecord<'a, R> {
+    /// A record that was read, or its absence.
+    #[must_use]
+    pub fn of(record: Option<&'a R>) -> Self {
+        record.map_or(Self::Absent, Self::Present)
+    }
+
+    /// The record in a response; one without says nothing about it.
+    #[must_use]
+    pub fn answered(record: Option<&'a R>) -> Self {
+        record.map_or(Self::NotRead, Self::Present)
+    }
+}

@@ -57,9 +57,7 @@ impl Reconciler<'_> {
             handled_reconcile: state.and_then(|_| request()),
         };
         let after = status::summarize(&before, &facts, self.now()).map_err(kube::Error::SerdeError)?;
-        let has_state = |stored: &ConnectorStaged| {
-            stored.status.as_ref().and_then(|status| status.state.as_ref()) == after.state.as_ref()
-        };
+        let has_state = |stored: &ConnectorStaged| stored_state(stored) == after.state;
         let (cluster, statuses) = ((self.context, &self.api), (&before, &after));
         let reason = ready_reason(&before.conditions);
         let written = record::write_status(cluster, &self.object, statuses, &condition, reason, has_state).await;
@@ -85,27 +83,13 @@ impl Reconciler<'_> {
                 Err(kube::Error::Api(status)) if status.code == 409 && attempts < ATTEMPTS => {
                     attempts += 1;
                     let Some(found) = self.api.get_opt(&self.object_ref.name).await? else { return Ok(false) };
-                    if !self.take_metadata(found) {
+                    if !record::take_over(&mut self.object, found, stored_state) {
                         return Err(kube::Error::Api(status));
                     }
                 }
                 answer => return answer.map(|()| true),
             }
         }
-    }
-
-    /// Takes over what others have changed of the object, except for its spec: the call was for the one that was read.
-    /// Returns false if the operator's part of its status is not what was read.
-    fn take_metadata(&mut self, found: ConnectorStaged) -> bool {
-        let state = |object: &ConnectorStaged| object.status.as_ref().and_then(|status| status.state.clone());
-        if found.metadata.uid != self.object.metadata.uid || state(&found) != state(&self.object) {
-            return false;
-        }
-        let (mine, theirs) = (&mut self.object.metadata, found.metadata);
-        (mine.resource_version, mine.finalizers) = (theirs.resource_version, theirs.finalizers);
-        mine.deletion_timestamp = theirs.deletion_timestamp;
-        self.object.status = found.status;
-        true
     }
 
     /// Takes what the API server stored as the resource from here on.
@@ -233,4 +217,9 @@ impl Reconciler<'_> {
     pub(super) fn reason(&self) -> Option<Reason> {
         ready_reason(&self.object.status.as_ref()?.conditions).and_then(Reason::parse)
     }
+}
+
+/// The state in the status.
+fn stored_state(object: &ConnectorStaged) -> Option<String> {
+    object.status.as_ref()?.state.clone()
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use kube::ResourceExt;
 use kube::api::Api;
+use kube::core::object::HasStatus;
 use kube::runtime::events::EventType;
 use serde::Serialize;
 use serde_json::json;
@@ -103,6 +104,26 @@ pub async fn write_status<K: ManagedKind, S: Serialize>(
         context.event(&stored, "Reconcile", condition);
     }
     Ok(Some(stored))
+}
+
+/// Takes over what others have changed of an object since it was read, except for its spec, for which the call was planned: the
+/// next reconcile sees the new one. Returns whether `state`, what the operator remembers, is what was read: then nobody has
+/// concluded anything from the call yet.
+pub fn take_over<K, S>(object: &mut K, found: K, state: impl Fn(&K) -> S) -> bool
+where
+    K: ManagedKind + HasStatus<Status: Clone>,
+    S: PartialEq,
+{
+    let is_unchanged = state(object) == state(&found);
+    if object.meta().uid != found.meta().uid {
+        return false;
+    }
+    let (mine, theirs) = (object.meta_mut(), found.meta());
+    mine.resource_version.clone_from(&theirs.resource_version);
+    mine.finalizers.clone_from(&theirs.finalizers);
+    mine.deletion_timestamp.clone_from(&theirs.deletion_timestamp);
+    *object.status_mut() = found.status().cloned();
+    is_unchanged
 }
 
 /// Writes the id of the record into an annotation, which a backup keeps, unlike the status (rule 3). Returns the object as

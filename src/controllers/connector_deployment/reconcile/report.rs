@@ -7,10 +7,10 @@ use connect_api::ApiError;
 use connect_api::model::Deployment as Record;
 use kube::runtime::events::EventType;
 
-use super::super::persisted::PersistedState;
+use super::super::persisted::{Operation, PersistedState};
 use super::super::state;
 use super::super::status::{Comparison, DesiredIdentity};
-use crate::controllers::reconcile::record::write_status;
+use crate::controllers::reconcile::record::{take_over, write_status};
 use crate::controllers::reconcile::{self, Next};
 use crate::controllers::reporting::conditions::{ConditionUpdate, ready_reason};
 use crate::controllers::reporting::event_reason::EventReason;
@@ -137,20 +137,10 @@ impl Reconciler<'_> {
         self.report_outage(identity, condition).await
     }
 
-    /// Reads the resource again. If it still has the operation that this reconcile wrote, takes over what the operator owns
-    /// of it, and returns true. The spec stays the one that the call was planned for; the next reconcile sees the new one.
+    /// Reads the resource again. Returns whether it still has the operation that this reconcile wrote.
     async fn is_still_stored(&mut self) -> Result<bool, kube::Error> {
         let Some(found) = self.api.get_opt(&self.object_ref.name).await? else { return Ok(false) };
-        if found.metadata.uid != self.object.metadata.uid {
-            return Ok(false);
-        }
-        let operation = self.persisted().operation;
-        let object = Arc::make_mut(&mut self.object);
-        object.metadata.resource_version = found.metadata.resource_version;
-        object.metadata.finalizers = found.metadata.finalizers;
-        object.metadata.deletion_timestamp = found.metadata.deletion_timestamp;
-        object.status = found.status;
-        Ok(self.persisted().operation == operation)
+        Ok(take_over(Arc::make_mut(&mut self.object), found, operation))
     }
 
     /// Takes what the API server stored as the resource from here on.
@@ -177,8 +167,8 @@ impl Reconciler<'_> {
         status: ConnectorDeploymentStatus,
         condition: &ConditionUpdate,
     ) -> Result<(), (&'static str, kube::Error)> {
-        let operation = state::shown(&status).operation;
-        if operation.is_some() || status.id.is_some() {
+        let begun = state::shown(&status).operation;
+        if begun.is_some() || status.id.is_some() {
             self.add_finalizer().await.map_err(|error| (FINALIZERS, error))?;
         }
         let before = self.status();
@@ -186,9 +176,7 @@ impl Reconciler<'_> {
             // Reads that were wrong about its absence may find the record again.
             self.keep_id(id).await.map_err(|error| (ANNOTATIONS, error))?;
         }
-        let has_state = |stored: &ConnectorDeployment| {
-            stored.status.as_ref().and_then(|status| state::shown(status).operation) == operation
-        };
+        let has_state = |stored: &ConnectorDeployment| operation(stored) == begun;
         let (cluster, statuses) = ((self.context, &self.api), (&before, &status));
         let reason = ready_reason(&before.conditions);
         let written = write_status(cluster, &*self.object, statuses, condition, reason, has_state).await;
@@ -203,4 +191,9 @@ impl Reconciler<'_> {
         }
         Ok(())
     }
+}
+
+/// The operation in the status.
+fn operation(object: &ConnectorDeployment) -> Option<Operation> {
+    object.status.as_ref().and_then(|status| state::shown(status).operation)
 }

@@ -190,10 +190,8 @@ impl<P: ProjectObject> Reconciler<'_, P> {
             credentials: credentials_keys(object.project()),
             copied_from: access.gone.then(|| copy::place(context, object)),
         };
-        let before = object
-            .reported()
-            .cloned()
-            .unwrap_or_else(|| ConnectProjectStatus { observed_generation: -1, ..Default::default() });
+        let before = object.as_project().and_then(|(_, status)| status.cloned());
+        let before = before.unwrap_or_else(|| ConnectProjectStatus { observed_generation: -1, ..Default::default() });
         let after = status::summarize(&before, &facts, context.clock.now());
         let condition = status::ready_condition(&facts);
         let written = patch::write_status(&self.api, object, &before, &after).await;

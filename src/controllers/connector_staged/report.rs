@@ -83,7 +83,7 @@ impl Reconciler<'_> {
                 Err(kube::Error::Api(status)) if status.code == 409 && attempts < ATTEMPTS => {
                     attempts += 1;
                     let Some(found) = self.api.get_opt(&self.object_ref.name).await? else { return Ok(false) };
-                    if !record::take_over(&mut self.object, found, stored_state) {
+                    if !record::take_over(&mut self.object, &found, stored_state) {
                         return Err(kube::Error::Api(status));
                     }
                 }

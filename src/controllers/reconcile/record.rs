@@ -31,7 +31,9 @@ pub fn forget(context: &Context, object_ref: &ObjectRef) {
     context.remotes.forget(object_ref);
     let projects = context.references.projects(object_ref);
     context.references.forget(object_ref);
-    projects.iter().for_each(|project| context.users_changed(project));
+    for project in &projects {
+        context.users_changed(project);
+    }
 }
 
 /// Remembers which objects enqueue this resource: its project, and what else it waits for.
@@ -109,12 +111,12 @@ pub async fn write_status<K: ManagedKind, S: Serialize>(
 /// Takes over what others have changed of an object since it was read, except for its spec, for which the call was planned: the
 /// next reconcile sees the new one. Returns whether `state`, what the operator remembers, is what was read: then nobody has
 /// concluded anything from the call yet.
-pub fn take_over<K, S>(object: &mut K, found: K, state: impl Fn(&K) -> S) -> bool
+pub fn take_over<K, S>(object: &mut K, found: &K, state: impl Fn(&K) -> S) -> bool
 where
     K: ManagedKind + HasStatus<Status: Clone>,
     S: PartialEq,
 {
-    let is_unchanged = state(object) == state(&found);
+    let is_unchanged = state(object) == state(found);
     if object.meta().uid != found.meta().uid {
         return false;
     }

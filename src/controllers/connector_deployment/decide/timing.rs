@@ -43,6 +43,7 @@ impl Pause {
     }
 
     /// Returns how long it lasts from now on; `None`: it is over.
+    #[must_use]
     pub fn left(self, now: Timestamp) -> Option<Duration> {
         (now < self.until).then(|| between(now, self.until))
     }

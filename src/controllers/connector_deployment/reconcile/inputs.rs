@@ -58,46 +58,44 @@ impl Reconciler<'_> {
         read: RecordRead,
     ) -> Result<Inputs, kube::Error> {
         let spec = &self.object.spec;
-        let deleting = self.is_deleting();
-        // To mask the report of a failed undeploy, the values are read as far as they still exist.
-        let failed = read.record.as_ref().is_some_and(|record| record.status == DeploymentStatus::UndeployFailed);
-        if spec.management_policy == ManagementPolicy::ObserveOnly || (deleting && !failed) {
-            let condition = ConditionUpdate::new(Reason::Undeploying, "");
-            return Ok(Inputs {
-                wanted,
-                registered,
-                desired: Err(condition),
-                payload: None,
-                masker: Masker::new([]),
-                target,
-                declared: None,
-                read,
-                verified: None,
-            });
-        }
-        let named = value_from::references(spec);
-        let contents = observe::contents(self.context, self.object_ref, &named).await?;
-        let declared = registered.declarations(&self.object, read.record.as_deref());
-        let record = read.record.as_deref();
-        let mut desired = desired::from_spec(spec, &contents, declared.as_ref())
-            .map_err(|unready| registered.condition(&self.object, unready, &wanted.region, record));
-        if let (Ok(desired), Some(record)) = (&mut desired, read.record.as_deref()) {
-            desired.fit(&applications::missing(record), declared.as_ref(), &self.persisted());
-        }
-        if let Ok(desired) = &mut desired {
-            desired.resolve(&application_urls::urls(read.record.as_deref(), &self.status()));
-        }
-        let payload =
-            desired.as_ref().ok().map(|desired| desired.wanted(&self.digests(), intent::ignored(&self.object)));
-        let masker = match &desired {
-            Ok(desired) => Masker::new(desired.values.secrets().map(ExposeSecret::expose_secret)),
-            Err(_) => Masker::new([]),
+        let record = read.record.clone();
+        let record = record.as_deref();
+        let mut inputs = Inputs {
+            wanted,
+            registered,
+            desired: Err(ConditionUpdate::new(Reason::Undeploying, "")),
+            payload: None,
+            masker: Masker::new([]),
+            target,
+            declared: None,
+            read,
+            verified: None,
         };
-        if let Ok(desired) = &desired {
-            self.report_undeclared(&desired.undeclared);
-            self.report_invisible(&desired.invisible);
+        // To mask the report of a failed undeploy, the values are read as far as they still exist.
+        let failed = record.is_some_and(|record| record.status == DeploymentStatus::UndeployFailed);
+        if spec.management_policy == ManagementPolicy::ObserveOnly || (self.is_deleting() && !failed) {
+            return Ok(inputs);
         }
-        Ok(Inputs { wanted, registered, desired, payload, masker, target, declared, read, verified: None })
+        let contents = observe::contents(self.context, self.object_ref, &value_from::references(spec)).await?;
+        inputs.declared = inputs.registered.declarations(&self.object, record);
+        let mut desired = match desired::from_spec(spec, &contents, inputs.declared.as_ref()) {
+            Ok(desired) => desired,
+            Err(unready) => {
+                let region = &inputs.wanted.region;
+                inputs.desired = Err(inputs.registered.condition(&self.object, unready, region, record));
+                return Ok(inputs);
+            }
+        };
+        if let Some(record) = record {
+            desired.fit(&applications::missing(record), inputs.declared.as_ref(), &self.persisted());
+        }
+        desired.resolve(&application_urls::urls(record, &self.status()));
+        inputs.payload = Some(desired.wanted(&self.digests(), intent::ignored(&self.object)));
+        inputs.masker = Masker::new(desired.values.secrets().map(ExposeSecret::expose_secret));
+        self.report_undeclared(&desired.undeclared);
+        self.report_invisible(&desired.invisible);
+        inputs.desired = Ok(desired);
+        Ok(inputs)
     }
 
     /// Rule 14: names the keys that are not sent in one Event.

@@ -140,7 +140,7 @@ impl Reconciler<'_> {
     /// Reads the resource again. Returns whether it still has the operation that this reconcile wrote.
     async fn is_still_stored(&mut self) -> Result<bool, kube::Error> {
         let Some(found) = self.api.get_opt(&self.object_ref.name).await? else { return Ok(false) };
-        Ok(take_over(Arc::make_mut(&mut self.object), found, operation))
+        Ok(take_over(Arc::make_mut(&mut self.object), &found, operation))
     }
 
     /// Takes what the API server stored as the resource from here on.

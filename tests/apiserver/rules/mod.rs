@@ -16,6 +16,8 @@ mod policies;
 mod projects;
 mod readiness;
 mod redeploying;
+mod rule_07_namespaces;
+mod rule_16_many_values;
 pub(crate) mod sharing;
 mod taking_over;
 mod telling;

@@ -1,0 +1,87 @@
+//! Annotations that a tenant can write, on resources whose project is missing or not allowed: they claim nothing.
+
+use connect_operator::crd::{ClusterConnectProject, ConnectorDeployment};
+use connect_operator::names;
+use kube::Api;
+use kube::api::DeleteParams;
+use kube::runtime::wait;
+use serde_json::{Value, json};
+
+use crate::cluster::Sandbox;
+use crate::manifests::with_spec;
+use crate::patience::in_time;
+use crate::rules::sharing::{SHARED, closed, put_secret, shared, sharing, until_shared};
+use crate::shop::{NAME, SECRET, Shop};
+
+/// The key that the forger wants to keep from others.
+const KEY: &str = "wanted";
+
+/// A resource with this name and the key, whose annotations say that it owns `id` and has begun to create it.
+fn forged(manifest: Value, name: &str, id: &str) -> Value {
+    let mut manifest = with_spec(manifest, &json!({"key": KEY}));
+    let begun = json!({"id": id, "operation": {"type": "Create", "state": "Planned", "attempt": 1, "generation": 1,
+        "startedAt": "2026-01-01T00:00:00Z"}});
+    manifest["metadata"] = json!({"name": name, "annotations": {
+        names::REMOTE_ID: id,
+        names::REDEPLOY_REQUESTED_AT: "now",
+        names::RECONCILE_REQUESTED_AT: "now",
+        "connect-operator.io/pending-create": begun.to_string(),
+        "connect-operator.io/state": begun.to_string(),
+        "connect-operator.io/operation": begun["operation"].to_string(),
+    }});
+    manifest
+}
+
+async fn apply_forged(shop: &Shop, tenant: &Sandbox, id: &str) {
+    let missing = with_spec(shop.deployment(), &json!({"projectRef": {"name": "nowhere"}}));
+    for (name, manifest, reason) in
+        [("missing", missing, "ProjectMissing"), ("forbidden", sharing(shop, &json!({})), "ProjectNotAllowed")]
+    {
+        tenant.apply(&forged(manifest, name, id)).await.unwrap();
+        tenant.until_reason(name, reason).await;
+    }
+}
+
+#[tokio::test]
+async fn rules_4_and_24_forged_annotations_neither_block_a_key_nor_the_deletion_of_a_shared_project() {
+    let (mut shop, _own) = closed().await;
+    let tenant = shop.sandbox.another().await;
+    shop.also_watched = vec![tenant.namespace.clone()];
+    put_secret(&tenant, SECRET, &json!({"token": "token-of-another-team"})).await;
+    shop.start_operator();
+    shop.sandbox.apply(&shared(&shop, &json!({"names": [shop.sandbox.namespace]}))).await.unwrap();
+    until_shared(&shop, "Available", "").await;
+
+    // Older than the resource that they are to harm, whose id nobody can know yet.
+    apply_forged(&shop, &tenant, "a-guess").await;
+    shop.sandbox.apply(&sharing(&shop, &json!({"key": KEY}))).await.unwrap();
+    let live = shop.until_reason("Deployed").await;
+    let id = live.status.and_then(|status| status.id).expect("it is deployed");
+    // Now they name its deployment, also across a restart, after which all of them are read anew.
+    apply_forged(&shop, &tenant, &id).await;
+    shop.stop_operator().await;
+    shop.start_operator();
+    shop.annotate(names::REDEPLOY_REQUESTED_AT, "served").await;
+    shop.until("served by its owner", |object| {
+        let status = object.status.as_ref();
+        status.is_some_and(|status| status.handled_redeploy_request.as_deref() == Some("served"))
+    })
+    .await;
+    shop.until_reason("Deployed").await;
+    for name in ["missing", "forbidden"] {
+        let object = Api::<ConnectorDeployment>::namespaced(tenant.client.clone(), &tenant.namespace);
+        let status = object.get(name).await.unwrap().status.unwrap_or_default();
+        assert_eq!((status.id, status.state), (None, None), "{name}: nothing of the annotations is in the status");
+    }
+    assert_eq!(shop.calls("createDeployment"), 1);
+
+    shop.delete().await;
+    shop.until_gone().await;
+    assert_eq!(shop.calls("deleteDeploymentById"), 1);
+    let projects = Api::<ClusterConnectProject>::all(shop.sandbox.client.clone());
+    projects.delete(SHARED, &DeleteParams::default()).await.unwrap();
+    let gone = wait::await_condition(projects, SHARED, |object: Option<&ClusterConnectProject>| object.is_none());
+    in_time(gone).await.expect("nothing keeps the project").unwrap();
+    tenant.until_reason("forbidden", "ProjectMissing").await;
+    assert_eq!(shop.sandbox.kubectl(&["get", "cdep", NAME], "").await.status.code(), Some(1), "it is deleted");
+}

@@ -189,7 +189,7 @@ pub struct ConnectProjectStatus {
     pub remote: Option<RemoteIdentity>,
     /// Scopes of the last token, if the authorization service names them; as many as fit into 16 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 256), inner(length(max = 256)), extend("x-kubernetes-list-type" = "atomic"))]
+    #[schemars(length(max = 256), extend("x-kubernetes-list-type" = "atomic"))]
     pub scopes: Vec<String>,
     /// Time of the last successful read of the project.
     #[serde(skip_serializing_if = "Option::is_none")]

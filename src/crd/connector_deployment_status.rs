@@ -1,7 +1,8 @@
 //! Status of a `ConnectorDeployment`: the observed state, and in one string what must survive a restart of the operator. It
 //! never contains a secret.
 //!
-//! The constants bound the sizes, because a status is stored with the object; the writer truncates to them.
+//! The constants bound the sizes, because a status is stored with the object; the writer truncates to them. No schema bounds a
+//! text of the service: it would make the status invalid.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use schemars::JsonSchema;
@@ -38,11 +39,9 @@ pub struct ConnectorDeploymentStatus {
     /// Status of the remote deployment, as the API reports it: Draft, Queued, Deploying, Deployed, Failed, Undeploying
     /// or UndeployFailed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 64))]
     pub deployment_status: Option<String>,
     /// Id of the remote deployment. Once it is known, every call uses it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 256))]
     pub id: Option<String>,
     /// Key of the remote deployment: spec.key, or its default.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -119,22 +118,18 @@ impl Default for ConnectorDeploymentStatus {
 pub struct DeployedConnector {
     /// Id of the connector.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 256))]
     pub id: Option<String>,
     /// Key of the connector, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 256))]
     pub key: Option<String>,
     /// Version of the connector that is deployed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<i64>,
     /// Git tag of the connector.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 256))]
     pub tag: Option<String>,
     /// Display name of the connector.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 256))]
     pub name: Option<String>,
 }
 
@@ -143,24 +138,19 @@ pub struct DeployedConnector {
 #[serde(rename_all = "camelCase")]
 pub struct DeployedApplication {
     /// Name of the application.
-    #[schemars(length(max = 256))]
     pub name: String,
     /// Type of the application, as the API reports it. Example: service.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 64))]
     pub application_type: Option<String>,
     /// URL of the application, once deployed, if its type has one. While the service does not show it, the last one
     /// that it showed for this deployment.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 2048))]
     pub url: Option<String>,
     /// Topic of an event application, once deployed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 1024))]
     pub topic: Option<String>,
     /// Cron schedule of a job application.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 100))]
     pub schedule: Option<String>,
 }
 
@@ -170,18 +160,14 @@ pub struct DeployedApplication {
 pub struct ReportEntry {
     /// Severity of the finding, as the API reports it. Example: Error.
     #[serde(rename = "type")]
-    #[schemars(length(max = 64))]
     pub entry_type: String,
     /// Short description of the finding.
-    #[schemars(length(max = MESSAGE_LENGTH))]
     pub title: String,
     /// Details of the finding. Absent if the API sent none, or if they might reveal a secret.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = MESSAGE_LENGTH))]
     pub message: Option<String>,
     /// Application that the finding is about.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 256))]
     pub application: Option<String>,
     /// Time of the finding.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -37,7 +37,6 @@ pub struct ConnectorStagedStatus {
     pub conditions: Vec<Condition>,
     /// Id of the staged connector.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 256))]
     pub id: Option<String>,
     /// Key of the connector.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,7 +51,6 @@ pub struct ConnectorStagedStatus {
     /// Status of the staged connector, as the API reports it: Draft, Processing, ReadyForCertification,
     /// InCertification, Published or Failed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 64))]
     pub connector_status: Option<String>,
     /// Permission to deploy the connector as a preview. Granted: it may be deployed. Refused: it may not. Pending: the
     /// service is reviewing the request. NotRequested: the permission was not requested. Unknown: a value that this
@@ -67,7 +65,6 @@ pub struct ConnectorStagedStatus {
     pub has_changes: Option<bool>,
     /// Tag that was published last.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 256))]
     pub published_tag: Option<String>,
     /// Tag for which the preview permission was requested last.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -139,13 +136,10 @@ impl Default for ConnectorStagedStatus {
 #[serde(rename_all = "camelCase")]
 pub struct CertificationComment {
     /// Project key of the author.
-    #[schemars(length(max = 64))]
     pub project: String,
     /// Time of the comment, as the API reports it.
-    #[schemars(length(max = 64))]
     pub at: String,
     /// Text of the comment.
-    #[schemars(length(max = 1024))]
     pub comment: String,
 }
 
@@ -154,10 +148,8 @@ pub struct CertificationComment {
 #[serde(rename_all = "camelCase")]
 pub struct StagedApplication {
     /// Name of the application.
-    #[schemars(length(max = 256))]
     pub application_name: String,
     /// Type of the application, such as service, event or job.
-    #[schemars(length(max = 64))]
     pub application_type: String,
     /// Plain variables; 100 at most, and as many as fit into 3 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -174,7 +166,6 @@ pub struct StagedApplication {
 #[serde(rename_all = "camelCase")]
 pub struct StagedVariable {
     /// Key for configurations of a ConnectorDeployment.
-    #[schemars(length(max = 256))]
     pub key: String,
     /// Whether the variable must have a value.
     pub required: bool,

@@ -25,6 +25,7 @@ mod plan;
 mod proxies;
 mod recording;
 mod requests;
+mod rewriting;
 mod rules;
 mod schema;
 mod security;

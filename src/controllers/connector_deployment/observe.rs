@@ -14,6 +14,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::Resource;
 use kube::api::Api;
 use secrecy::SecretSlice;
+use sha2::{Digest as _, Sha256};
 
 use super::cache::LocalCache;
 use super::declared::{Declared, DeclaredKeys};
@@ -26,8 +27,8 @@ use crate::controllers::objects::secret;
 use crate::controllers::references::Source;
 use crate::controllers::references::{Named, Reference};
 use crate::controllers::remote::Remote;
-use crate::controllers::reporting::conditions::cut;
 use crate::controllers::reporting::refusal::{self, Access};
+use crate::controllers::values::digest::hex;
 use crate::controllers::values::names::GLOBAL;
 use crate::controllers::values::{VisibleApplication, VisibleValues, retry_policy_members};
 
@@ -194,17 +195,26 @@ pub fn of_record(record: &Deployment, ignored: &BTreeSet<(String, String)>) -> O
         id: record.id.clone(),
         version: record.version,
         phase: phase(&record.status),
-        build: record.build_id().map(|id| cut(id, 256)),
+        build: record.build_id().map(comparable),
         connector_id: record.connector.id.clone(),
         connector_key: record.connector.key.clone(),
         connector_version: record.connector.version,
-        rollback: record.rollback_revision.as_deref().map(|revision| cut(revision, 256)),
+        rollback: record.rollback_revision.as_deref().map(comparable),
         region: record.deployed_region.clone(),
         kind: record.kind.as_str().to_owned(),
         values: visible(record).ignoring(ignored.clone()),
         secured: secured(record),
         declared: declared(record.connector.configurations.as_ref(), record.connector.global_configuration.as_ref()),
     }
+}
+
+/// Longest text of the service that is kept as it is.
+const LONGEST_TEXT: usize = 256;
+
+/// Returns a text of the service as it is compared: as it is, or the digest of a long one, so that nothing is cut and the
+/// state of a resource stays small.
+fn comparable(text: &str) -> String {
+    if text.len() <= LONGEST_TEXT { text.to_owned() } else { format!("sha256:{}", hex(&Sha256::digest(text))) }
 }
 
 /// Converts the status of a deployment.

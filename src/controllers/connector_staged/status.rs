@@ -88,7 +88,7 @@ pub fn summarize(
 /// Writes the state, and what users look at of it.
 fn remember(status: &mut ConnectorStagedStatus, state: &State) -> Result<(), serde_json::Error> {
     status.state = state.text()?;
-    status.id = state.id.as_deref().map(|id| cut(id, 256));
+    status.id.clone_from(&state.id);
     status.previewed_tag = state.preview.as_ref().map(|preview| preview.tag.clone());
     status.deployable.clone_from(&state.deployable);
     status.handled_redeploy_request.clone_from(&state.handled_request);

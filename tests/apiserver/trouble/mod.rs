@@ -9,6 +9,7 @@ mod forbidden;
 mod forged;
 mod gateway;
 mod half_open;
+mod long_texts;
 mod many;
 mod missing;
 mod namespaces;

@@ -1,5 +1,5 @@
-//! The maximum size of a status: every field of every kind filled as far as its schema allows, then bounded as the
-//! operator bounds what it writes.
+//! The maximum size of a status: every field of every kind filled as far as its schema or its writer allows, then bounded as
+//! the operator bounds what it writes.
 
 use connect_operator::controllers::connect_project;
 use connect_operator::controllers::connector_deployment;
@@ -46,7 +46,7 @@ fn largest(path: &str, schema: &Value, listed: bool) -> Value {
         }
         (Some("string"), Some("date-time")) => json!("2026-01-01T00:00:00Z"),
         (Some("string"), _) => {
-            let most = schema["maxLength"].as_u64().unwrap_or_else(|| panic!("{path} is an unbounded text"));
+            let most = schema["maxLength"].as_u64().unwrap_or_else(|| longest(path));
             json!(if listed { "\"" } else { "x" }.repeat(usize::try_from(most).expect("it fits")))
         }
         (Some("integer"), _) if schema["maximum"].is_number() => {
@@ -57,6 +57,17 @@ fn largest(path: &str, schema: &Value, listed: bool) -> Value {
         (Some("integer"), _) => json!(i64::MAX),
         (Some("boolean"), _) => json!(false),
         other => panic!("{path}: {other:?}"),
+    }
+}
+
+/// Returns the length to which the operator cuts a text of the service, which no schema bounds.
+fn longest(path: &str) -> u64 {
+    match path.rsplit('.').next().unwrap_or_default() {
+        "url" => 2048,
+        "title" | "message" | "comment" | "topic" => 1024,
+        "schedule" => 100,
+        "type" | "applicationType" | "deploymentStatus" | "connectorStatus" | "project" | "at" => 64,
+        _ => 256,
     }
 }
 

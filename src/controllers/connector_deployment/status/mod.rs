@@ -291,7 +291,8 @@ fn show(status: &mut ConnectorDeploymentStatus, record: &Deployment, urls: &Urls
     status.deployment_status = Some(cut(record.status.as_str(), 64));
     status.version = Some(record.version);
     status.connector = Some(DeployedConnector {
-        id: Some(cut(&record.connector.id, 256)).filter(|id| !id.is_empty()),
+        // Whole, because it is compared with that of a ConnectorStaged.
+        id: Some(record.connector.id.clone()).filter(|id| !id.is_empty()),
         key: record.connector.key.as_deref().map(|key| cut(key, 256)),
         version: Some(record.connector.version),
         tag: Some(cut(&record.connector.repository.tag, 256)).filter(|tag| !tag.is_empty()),
@@ -308,7 +309,8 @@ fn show(status: &mut ConnectorDeploymentStatus, record: &Deployment, urls: &Urls
                 .iter()
                 .find(|declared| declared.application_name == application.application_name)
                 .map(|declared| cut(declared.application_type.as_str(), 64)),
-            url: urls.get(&application.application_name).map(|url| cut(url, 2048)),
+            // Whole, because it is sent to other applications.
+            url: urls.get(&application.application_name).map(|url| cut(url, usize::MAX)),
             topic: application.topic.as_deref().map(|topic| cut(topic, 1024)),
             schedule: application.schedule.as_deref().map(|schedule| cut(schedule, 100)),
         })

@@ -50,13 +50,9 @@ pub struct Done {
 }
 
 impl Done {
-    /// The result of a call that failed. `brings_key`: only a create brings a key along, which may exist.
-    fn failed(error: ApiError, brings_key: bool) -> Self {
-        let response = match classify(&error) {
-            Response::Duplicate if !brings_key => Response::Refused,
-            response => response,
-        };
-        Self { response, record: None, error: Some(error) }
+    /// The result of a call that failed.
+    fn failed(error: ApiError) -> Self {
+        Self { response: classify(&error), record: None, error: Some(error) }
     }
 
     /// The result of a call that was answered without a record, or not sent at all.
@@ -70,8 +66,9 @@ fn classify(error: &ApiError) -> Response {
     if error.effect() == Effect::Unknown {
         return Response::Unknown;
     }
-    if error.code() == Some(&ErrorCode::DuplicateField) {
-        return Response::Duplicate;
+    // A gateway may have sent the request twice: then these answer the second one.
+    if matches!(error.code(), Some(ErrorCode::DuplicateField | ErrorCode::ConcurrentModification)) {
+        return Response::Unknown;
     }
     match error.reaction() {
         Reaction::Fix | Reaction::Token => Response::Refused,
@@ -125,7 +122,7 @@ pub async fn send(
     match answer {
         Ok(Some(record)) => accepted(record),
         Ok(None) => Done::without_record(Response::NotFound, None),
-        Err(error) => Done::failed(error, false),
+        Err(error) => Done::failed(error),
     }
 }
 
@@ -138,7 +135,7 @@ async fn undeploy(api: &dyn ConnectApi, selector: &Selector, send_before: Timest
             Ok(_) => return Done::without_record(Response::NotFound, None),
             Err(error) => return Done::without_record(Response::Retryable, Some(error)),
         },
-        Err(error) => return Done::failed(error, false),
+        Err(error) => return Done::failed(error),
     };
     match api.deployment(selector).await {
         Ok(None) => Done::without_record(Response::NotFound, None),
@@ -187,7 +184,7 @@ async fn create(
     };
     match api.create(&draft, send_before).await {
         Ok(record) => accepted(record),
-        Err(error) => Done::failed(error, true),
+        Err(error) => Done::failed(error),
     }
 }
 
@@ -200,7 +197,10 @@ fn accepted(record: Deployment) -> Done {
 /// lack explains a refusal, the likeliest first; `project`: key of the remote project.
 #[must_use]
 pub fn condition(done: &Done, suspects: &[Right], project: &str) -> Option<ConditionUpdate> {
-    problem::condition_of_call(done.error.as_ref()?, done.response == Response::Duplicate, suspects, project)
+    let error = done.error.as_ref()?;
+    // The next observation tells whose key it is.
+    let key_exists = error.code() == Some(&ErrorCode::DuplicateField);
+    problem::condition_of_call(error, key_exists, suspects, project)
 }
 
 /// Rule 8: returns every value of every application.
@@ -240,23 +240,22 @@ mod tests {
     #[test]
     fn a_failed_call_is_classified_by_what_it_says_about_the_change() {
         let answered = |status, code: &str| Failure::Answered { status, codes: vec![ErrorCode::from(code)] };
-        for (case, failure, brings_key, expected) in [
-            ("no answer", Failure::NoAnswer, true, Response::Unknown),
-            ("an answer that cannot be read", Failure::Unreadable, true, Response::Unknown),
-            ("a gateway gave up", answered(504, ""), true, Response::Unknown),
-            ("not sent", Failure::NotSent, true, Response::Retryable),
-            ("held back", Failure::HeldBack, true, Response::Retryable),
-            ("throttled", answered(429, ""), true, Response::Retryable),
-            ("another version", answered(409, "ConcurrentModification"), true, Response::Retryable),
-            ("rejected", answered(400, "DeploymentUnknownGlobalConfigurationKey"), true, Response::Refused),
-            ("no token", Failure::CredentialsRefused, true, Response::Refused),
-            ("gone", answered(404, "ResourceNotFound"), false, Response::NotFound),
-            ("a create whose key exists", answered(400, "DuplicateField"), true, Response::Duplicate),
-            ("a change without a key", answered(400, "DuplicateField"), false, Response::Refused),
+        for (case, failure, expected) in [
+            ("no answer", Failure::NoAnswer, Response::Unknown),
+            ("an answer that cannot be read", Failure::Unreadable, Response::Unknown),
+            ("a gateway gave up", answered(504, ""), Response::Unknown),
+            ("not sent", Failure::NotSent, Response::Retryable),
+            ("held back", Failure::HeldBack, Response::Retryable),
+            ("throttled", answered(429, ""), Response::Retryable),
+            ("another version, perhaps by this call", answered(409, "ConcurrentModification"), Response::Unknown),
+            ("rejected", answered(400, "DeploymentUnknownGlobalConfigurationKey"), Response::Refused),
+            ("no token", Failure::CredentialsRefused, Response::Refused),
+            ("gone", answered(404, "ResourceNotFound"), Response::NotFound),
+            ("an existing key, perhaps by this call", answered(400, "DuplicateField"), Response::Unknown),
         ] {
             let error =
                 ApiError { operation: "any", failure, message: String::new(), correlation_id: None, retry_after: None };
-            let result = Done::failed(error.clone(), brings_key);
+            let result = Done::failed(error.clone());
             assert_eq!((result.response, result.error), (expected, Some(error)), "{case}");
         }
     }

@@ -21,6 +21,7 @@ mod preflight;
 mod projects;
 mod refused;
 mod relists;
+mod repeated;
 mod responses;
 mod scopes;
 mod slow;

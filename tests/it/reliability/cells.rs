@@ -104,8 +104,6 @@ pub(super) enum Knows {
     NotNow,
     /// It may have happened: the operation stays.
     Open,
-    /// A foreign deployment has the key.
-    KeyTaken,
 }
 
 /// An open circuit breaker.
@@ -241,14 +239,13 @@ async fn change(operation: Operation, kind: OperationType, clock: Clock, fault: 
     let (sent_at, call) = sent(&mut desk, operation, fault).await;
     let (done, outcome) = &*call;
     let outage = desk.closed();
-    let verdict = if outcome.key_taken { Outcome::KeyTaken } else { Outcome::Running(kind) };
-    let condition = act::condition(done, &[], "demo").filter(|_| !outcome.key_taken);
+    let verdict = Outcome::Running(kind);
+    let condition = act::condition(done, &[], "demo");
     let condition =
         condition.unwrap_or_else(|| status::ready_condition(&verdict, &desk.identity.key, done.record.as_ref(), &[]));
     let knows = match (&done.response, desk.operation_state()) {
         (Response::Accepted(_), Some(OperationState::Accepted)) => Knows::Worked,
         (Response::NotFound, _) if outcome.remove_finalizer => Knows::Absent,
-        (_, None) if outcome.key_taken => Knows::KeyTaken,
         (_, None) if outcome.transient.refused.is_some() => Knows::Refused,
         (_, None) if outcome.transient.pause.is_some() => Knows::NotNow,
         (Response::Unknown, Some(OperationState::Planned)) => Knows::Open,

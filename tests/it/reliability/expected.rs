@@ -25,8 +25,6 @@ const CREATE_AFTER_A_LOSS: Duration = Duration::from_mins(1);
 const UNDEPLOY_AGAIN: Duration = Duration::from_secs(12);
 /// A refused write is repeated after this time, doubling to an hour.
 const REFUSED: Duration = Duration::from_mins(10);
-/// A foreign key is read again after the interval of the resource.
-const TAKEN: Duration = Duration::from_mins(5);
 
 const UNAVAILABLE: Closed = Closed { kind: OutageKind::Unavailable, pause: Pause::Moment };
 /// A LIST is due again at once, so the pause after it is longer.
@@ -77,6 +75,7 @@ fn look(operation: Operation, says: ReportedState) -> Cell {
         ReportedState::Throttled(seconds) => fails(Reason::Throttled, throttled(seconds)),
         ReportedState::Away(seconds) => fails(Reason::ServiceUnavailable, throttled(Some(seconds))),
         ReportedState::Passing
+        | ReportedState::Conflict
         | ReportedState::NotThere
         | ReportedState::Broken(_)
         | ReportedState::Unreadable(_)
@@ -97,6 +96,7 @@ fn aside(says: ReportedState) -> Cell {
         | ReportedState::FixPerhaps(_)
         | ReportedState::Forbidden
         | ReportedState::Passing
+        | ReportedState::Conflict
         | ReportedState::Open(_) => without(None),
         ReportedState::Credentials => without(Some(CREDENTIALS)),
         ReportedState::Throttled(seconds) => without(Some(throttled(seconds))),
@@ -106,7 +106,6 @@ fn aside(says: ReportedState) -> Cell {
 }
 
 fn change(operation: Operation, running: Reason, says: ReportedState) -> Cell {
-    let creates = matches!(operation, Operation::Create | Operation::CreateUnscoped);
     let anew = if operation == Operation::Redeploy { GATHERED } else { Duration::ZERO };
     let refused =
         |reason, closed| Cell { knows: Knows::Refused, again: Some(REFUSED + anew), reason: Some(reason), closed };
@@ -135,10 +134,8 @@ fn change(operation: Operation, running: Reason, says: ReportedState) -> Cell {
         ReportedState::Forbidden => refused(Reason::PermissionMissing, None),
         ReportedState::Credentials => refused(Reason::CredentialsRejected, Some(CREDENTIALS)),
         ReportedState::Passing => soon(running, None),
-        ReportedState::Taken if creates => {
-            Cell { knows: Knows::KeyTaken, again: Some(TAKEN), reason: Some(Reason::KeyTaken), closed: None }
-        }
-        ReportedState::Absent | ReportedState::Taken => refused(Reason::RequestRejected, None),
+        ReportedState::Conflict | ReportedState::Taken => open(running, None, lost(Happened::No)),
+        ReportedState::Absent => refused(Reason::RequestRejected, None),
         ReportedState::NotThere | ReportedState::AbsentPerhaps => soon(Reason::ServiceUnavailable, Some(UNAVAILABLE)),
         ReportedState::Throttled(seconds) => {
             let again = seconds.map_or(SOON, Duration::from_secs);

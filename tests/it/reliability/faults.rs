@@ -20,9 +20,11 @@ pub(super) enum ReportedState {
     Forbidden,
     /// The credentials are not valid any more, even with a new token.
     Credentials,
-    /// Another version, or busy: nothing happened, and the next observation decides.
+    /// Busy: nothing happened, and the next observation decides.
     Passing,
-    /// The key is taken.
+    /// Another version, perhaps by the same request, if a gateway has sent it twice.
+    Conflict,
+    /// The key is taken, perhaps by the same request.
     Taken,
     /// It does not exist.
     Absent,
@@ -77,7 +79,7 @@ pub(super) const CODES: [(&str, ReportedState); 39] = [
     ("AuthenticationError", ReportedState::Credentials),
     ("AuthorizationError", ReportedState::Forbidden),
     ("BadGateway", ReportedState::Broken(No)),
-    ("ConcurrentModification", ReportedState::Passing),
+    ("ConcurrentModification", ReportedState::Conflict),
     ("DuplicateField", ReportedState::Taken),
     ("FieldValueNotFound", ReportedState::Fix(Reason::RequestRejected)),
     ("General", ReportedState::Broken(No)),

@@ -114,7 +114,6 @@ fn known(cell: &Cell) -> &'static str {
         Knows::Nothing => "nothing",
         Knows::Refused | Knows::NotNow => "nothing happened",
         Knows::Open => "it may have happened",
-        Knows::KeyTaken => "the key is taken",
     }
 }
 
@@ -143,10 +142,7 @@ fn next(operation: Operation, cell: &Cell) -> String {
             format!("reads; if it did not happen, repeats the call after {again}, then with backoff to 5 min")
         }
         (Knows::Open, None) => "reads, finds that it happened, and sends nothing".to_owned(),
-        (Knows::KeyTaken, Some(again)) => {
-            format!("reads again after the interval, {again}; creates if the key is free")
-        }
-        (Knows::Refused | Knows::NotNow | Knows::KeyTaken, None) => "nothing".to_owned(),
+        (Knows::Refused | Knows::NotNow, None) => "nothing".to_owned(),
     }
 }
 

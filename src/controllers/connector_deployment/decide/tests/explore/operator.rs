@@ -220,7 +220,8 @@ impl Explorer {
                 Effect::Done => {
                     Response::Accepted(Accepted { id: name(next.remote.id), phase: phase(next.remote.status) })
                 }
-                Effect::Duplicate => Response::Duplicate,
+                // A gateway may have sent the request twice.
+                Effect::Duplicate | Effect::Conflict => Response::Unknown,
                 Effect::Busy => Response::Retryable,
                 Effect::NotFound => Response::NotFound,
             };

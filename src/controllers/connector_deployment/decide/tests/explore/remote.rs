@@ -9,6 +9,7 @@ use super::{Explorer, LAG_TICKS, REMOTE, TIME};
 pub(super) enum Effect {
     Done,
     Duplicate,
+    Conflict,
     Busy,
     NotFound,
 }
@@ -30,7 +31,8 @@ pub(super) fn arrive(settings: &Settings, world: &World, call: Request) -> Vec<(
         Verb::Create if world.remote.id != 0 => vec![(Effect::Duplicate, next)],
         Verb::Create => vec![(Effect::Done, created(settings, world, call))],
         _ if world.remote.id != call.id => vec![(Effect::NotFound, next)],
-        Verb::Redeploy if world.remote.busy() || world.remote.version != call.version => vec![(Effect::Busy, next)],
+        Verb::Redeploy if world.remote.version != call.version => vec![(Effect::Conflict, next)],
+        Verb::Redeploy if world.remote.busy() => vec![(Effect::Busy, next)],
         Verb::Redeploy => redeployed(settings, world, call),
         Verb::Undeploy if strange => {
             next.broken = Some(Broken::Stranger);

@@ -16,6 +16,7 @@ mod policies;
 mod projects;
 mod readiness;
 mod redeploying;
+mod rule_03_key_taken;
 mod rule_07_namespaces;
 mod rule_16_many_values;
 pub(crate) mod sharing;

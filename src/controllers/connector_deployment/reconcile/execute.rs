@@ -185,9 +185,9 @@ impl Reconciler<'_> {
         let busy = inputs.record().is_some_and(|record| observe::phase(&record.status).is_busy());
         if !busy {
             remote.poll(self.object_ref, id, PollRate::Settled(interval));
-            // A decision that waits for a time needs a reconcile then; the poller enqueues the resource for everything
-            // else.
-            return decision.again;
+            // A decision that waits for a time needs a reconcile then, as does one that depends on who has the key; the
+            // poller enqueues the resource for everything else.
+            return decision.again.or_else(|| (decision.outcome == Outcome::KeyTaken).then_some(interval));
         }
         let now = self.context.clock.now();
         let since = decision.persisted.operation.as_ref().map(|operation| operation.started_at);

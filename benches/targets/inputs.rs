@@ -109,7 +109,16 @@ impl Inputs {
     /// Input of the operation table.
     pub(crate) fn input(&self, now: Timestamp) -> Input<'_> {
         let Self { intent, wanted, observation, persisted, transient, digest_key, .. } = self;
-        Input { persisted, intent, wanted: Some(wanted), observation, transient, digests: digest_key, now }
+        Input {
+            persisted,
+            intent,
+            wanted: Some(wanted),
+            observation,
+            transient,
+            digests: digest_key,
+            observed_at: now,
+            now,
+        }
     }
 
     /// The status after a reconcile that observed the record.

@@ -239,13 +239,21 @@ fn resource(
         let reported = ["RemoteDisappeared", "KeyTaken"].contains(&reason);
         return (!(stays && reported)).then(|| "its deployment disappeared".to_owned());
     };
+    let failed = ["DeploymentFailed", "RedeployFailed"].contains(&reason);
+    let mut other_version = false;
     if let Some(version) = object.spec.connector.version.filter(|version| *version != state.connector) {
-        let reported = match simulation.latest_connector() {
-            latest if version > state.connector && version != latest => reason == "ConnectorVersionUnavailable",
-            _ => reason == "ConnectorVersionMismatch",
-        };
-        let wants = format!("it asks for version {version}, and {} runs", state.connector);
-        return (!reported).then_some(wants);
+        let latest = simulation.latest_connector();
+        let unavailable = version > state.connector && version != latest;
+        let expected = if unavailable { "ConnectorVersionUnavailable" } else { "ConnectorVersionMismatch" };
+        if reason != expected && !failed {
+            return Some(format!("it asks for version {version}, and {} runs", state.connector));
+        }
+        // Rule 15: what is desired together with a version to come waits for it.
+        let before = shown(&status).applied.and_then(|applied| applied.connector_version);
+        if unavailable && before < Some(version) {
+            return None;
+        }
+        other_version = !failed;
     }
     if let Some(text) = behind(simulation, object, state, reason) {
         return Some(text);
@@ -260,6 +268,7 @@ fn resource(
     let plain = (state.foreign_visible && !corrects) || plain_now;
     let secured = state.foreign_secured || unverified || state.secured_is(&wanted.secured);
     let reported = match state.status.as_str() {
+        "Deployed" if other_version => true,
         "Deployed" if state.malformed => reason == "ApplicationMissing",
         // The remote trimmed values, or another client changed them while the operator's were deployed.
         "Deployed" if reason == "ValuesNotApplied" => state.of(&wanted.plain) != wanted.plain,

@@ -181,6 +181,7 @@ pub fn intent(
         identity: Identity { connector: name, region: wanted.region.clone(), kind: kind(object).to_owned() },
         remote_id: object.annotations().get(names::REMOTE_ID).cloned(),
         redeploy_request: reconcile::request(object, names::REDEPLOY_REQUESTED_AT),
+        reconcile_request: reconcile::request(object, names::RECONCILE_REQUESTED_AT),
         deletion: deletion(object, None),
         adopt: spec.adoption_policy == AdoptionPolicy::Adopt,
         observe_only: spec.management_policy == ManagementPolicy::ObserveOnly,

@@ -34,6 +34,9 @@ pub struct PersistedState {
     /// The last redeploy request that was served (rule 11). The status has it for users, too.
     #[serde(skip)]
     pub handled_redeploy: Option<String>,
+    /// The version of the connector to which a redeploy was last to move the deployment (rule 15).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub followed: Option<i64>,
     /// Whether the secured values at the remote may differ from the desired ones (condition `SecretsUnverified`).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unverified: bool,

@@ -67,9 +67,12 @@ impl Registered {
     /// Whether a redeploy would move to the registry's latest version (rule 15).
     fn moves(&self, object: &ConnectorDeployment, record: &Deployment) -> bool {
         let (version, running) = (intent::version(object, self.latest()), record.connector.version);
-        let before = object.status.as_ref().and_then(|status| state::shown(status).applied?.connector_version);
+        let state = object.status.as_ref().map(state::shown).unwrap_or_default();
+        let before = state.applied.and_then(|applied| applied.connector_version);
+        // What did not move the deployment once is not sent again.
+        let moved = version.follow && state.followed.is_some() && state.followed == version.latest;
         let corrects = object.spec.drift.policy == DriftPolicy::Correct;
-        version.rises(running, before) || (corrects && version.restores(running, before))
+        (version.rises(running, before) && !moved) || (corrects && version.restores(running, before))
     }
 
     /// Whether a deployment of the connector generates an API client.

@@ -140,7 +140,7 @@ reasons! {
     CredentialsRejected, Stalled, "The client id or secret was refused: correct the Secret that the ConnectProject names.";
     ConnectorNotFound, Stalled, "The connector does not exist, not in that version, or not for this project: correct `spec.connector`.";
     ConnectorVersionUnavailable, Stalled, "The service deploys only the latest version of the connector, which is not `spec.connector.version`: name the latest.";
-    ConnectorVersionMismatch, Stalled, "The running version of the connector is not `spec.connector.version`, and no redeploy can change that: name the running version. A new deployment always runs the latest one.";
+    ConnectorVersionMismatch, Stalled, "The running version of the connector is not the one that was asked for or followed, and no redeploy is known to change that: name the running version. Other changes are sent. A new deployment always runs the latest one.";
     StagedNotReady, Waiting, "The ConnectorStaged in `connector.stagedRef` does not exist, or may not be deployed yet: see the message. The operator then continues by itself.";
     AwaitingProof, Waiting, "The tag is not published yet, because a requirement in `spec.publishAfter` is not met: the message names it. The operator publishes it once all are met.";
     CheckPassed, Ready, "The action responded as expected.";

@@ -24,7 +24,7 @@ pub(super) fn options() -> Options {
 }
 
 /// A shop on a stepped clock, whose operator has a client that fails on demand; nothing is deployed.
-pub(super) async fn shop() -> (Shop, Unreliable) {
+pub(crate) async fn shop() -> (Shop, Unreliable) {
     let mut shop = Shop::with(options(), stepped()).await;
     shop.stop_operator().await;
     let (unreliable, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
@@ -37,7 +37,7 @@ pub(super) async fn shop() -> (Shop, Unreliable) {
     (shop, unreliable)
 }
 
-pub(super) async fn until_live(shop: &Shop) -> ConnectorDeployment {
+pub(crate) async fn until_live(shop: &Shop) -> ConnectorDeployment {
     let live = shop.until("live without an operation", |object| {
         object.status.as_ref().is_some_and(|status| {
             state(object).operation.is_none()
@@ -48,7 +48,7 @@ pub(super) async fn until_live(shop: &Shop) -> ConnectorDeployment {
 }
 
 /// Asserts that there is one deployment, with this many redeploys.
-pub(super) fn left(shop: &Shop, case: &str, redeploys: i64) {
+pub(crate) fn left(shop: &Shop, case: &str, redeploys: i64) {
     let versions: Vec<_> = shop.dev.world().all(shop.clock.now()).iter().map(|live| live.version).collect();
     assert_eq!(versions, [1 + redeploys], "{case}: {:?}", shop.dev.counts());
     assert_eq!(shop.calls("createDeployment"), 1, "{case}");

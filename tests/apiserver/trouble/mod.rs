@@ -2,7 +2,7 @@
 
 mod away;
 mod canary;
-mod cluster;
+pub(crate) mod cluster;
 mod deleting;
 mod faults;
 mod forbidden;
@@ -50,7 +50,7 @@ fn condition<'a>(object: &'a ConnectorDeployment, kind: &str) -> Option<&'a str>
 
 /// Returns an object once its Ready condition has this reason, and a message that contains these words. The clock of
 /// `shop` is stepped meanwhile.
-async fn until_reported_with<K: Object + Resource<Scope = NamespaceResourceScope> + Serialize>(
+pub(crate) async fn until_reported_with<K: Object + Resource<Scope = NamespaceResourceScope> + Serialize>(
     shop: &Shop,
     name: &str,
     reason: &str,

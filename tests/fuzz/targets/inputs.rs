@@ -75,18 +75,19 @@ impl Inputs {
             observation,
             transient,
             digests: &digests(),
+            observed_at: *now,
             now: *now,
         })
     }
 
     /// Returns the cause of a call, as a reconcile computes it.
-    pub(crate) fn cause(&self) -> Option<Cause> {
-        self.wanted.as_ref().map(|wanted| Cause {
-            digest: wanted.payload.digest.clone(),
+    pub(crate) fn cause(&self) -> Cause {
+        Cause {
+            digest: self.wanted.as_ref().map(|wanted| wanted.payload.digest.clone()),
             generation: self.intent.generation,
             request: self.intent.redeploy_request.clone(),
             latest: self.intent.version.latest,
-        })
+        }
     }
 
     /// Lets time move on, or back, and changes the observation.
@@ -243,6 +244,7 @@ impl Generator<'_, '_> {
             applied: self.bytes.flag().then(|| self.applied()),
             operation: self.bytes.flag().then(|| self.operation()),
             handled_redeploy: self.request(),
+            followed: self.bytes.flag().then(|| self.version()),
             unverified: self.bytes.flag(),
         }
     }
@@ -264,6 +266,7 @@ impl Generator<'_, '_> {
             },
             remote_id: (flags & 1 == 1).then(|| self.id()),
             redeploy_request: self.request(),
+            reconcile_request: self.request(),
             deletion: self.bytes.one(&[None, None, Some(DeletionPolicy::Delete), Some(DeletionPolicy::Orphan)]),
             adopt: flags & 2 == 2,
             observe_only: rarely(self.bytes),
@@ -300,7 +303,7 @@ impl Generator<'_, '_> {
     }
 
     fn any_cause(&mut self) -> Cause {
-        Cause { digest: self.digest(), generation: self.generation(), request: self.request(), latest: None }
+        Cause { digest: Some(self.digest()), generation: self.generation(), request: self.request(), latest: None }
     }
 
     fn transient(&mut self) -> TransientState {
@@ -317,12 +320,11 @@ impl Generator<'_, '_> {
                 last: self.past(),
             }),
             refused: self.bytes.flag().then(|| Refused {
-                cause: self.bytes.flag().then(|| self.any_cause()),
+                cause: self.any_cause(),
                 until: self.past(),
                 times: self.bytes.one(&[1, 2, 40, u32::MAX]),
             }),
             pause: self.bytes.flag().then(|| Pause { until: self.past(), times: self.bytes.one(&[1, 40, u32::MAX]) }),
-            followed: self.bytes.flag().then(|| self.version()),
             busy_since: self.bytes.flag().then(|| self.past()),
             ahead: self.bytes.flag().then(|| Ahead { stamp: self.past(), since: self.past() }),
         }

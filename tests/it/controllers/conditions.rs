@@ -146,24 +146,31 @@ fn rule_19_stalled_needs_a_user_and_its_message_names_the_remedy() {
         ),
         (
             "not the latest",
-            Outcome::VersionUnavailable { wanted: 3, latest: Some(5) },
+            Outcome::VersionUnavailable { wanted: 3, latest: Some(5), drifted: false },
             Reason::ConnectorVersionUnavailable,
             ConditionState::Stalled,
             "set connector.version to 5",
         ),
         (
             "latest unknown",
-            Outcome::VersionUnavailable { wanted: 3, latest: None },
+            Outcome::VersionUnavailable { wanted: 3, latest: None, drifted: false },
             Reason::ConnectorVersionUnavailable,
             ConditionState::Stalled,
             "version 3",
         ),
         (
             "another runs",
-            Outcome::VersionMismatch { wanted: 3, running: 4 },
+            Outcome::VersionMismatch { wanted: 3, running: 4, drifted: true },
             Reason::ConnectorVersionMismatch,
             ConditionState::Stalled,
             "set connector.version to 4",
+        ),
+        (
+            "moved, and an older one runs",
+            Outcome::NotMoved { latest: 5, running: 4, drifted: false },
+            Reason::ConnectorVersionMismatch,
+            ConditionState::Stalled,
+            "runs version 4 of the connector, although a redeploy has moved it to version 5",
         ),
     ] {
         let condition = ready_condition(&verdict, "shop_tax", None, &[]);

@@ -296,6 +296,7 @@ impl Desk {
             observation: &observation,
             transient: &self.transient,
             digests: &self.digest_key,
+            observed_at: looked.at,
             now: self.clock.now(),
         });
         self.persisted = decision.persisted.clone();
@@ -312,13 +313,12 @@ impl Desk {
         let done =
             act::send(api, &self.object, &self.identity, Some(&target), &call, &desired.values, &operation).await;
         let cause = Cause {
-            digest: wanted.payload.digest,
+            digest: Some(wanted.payload.digest).filter(|_| intent.deletion.is_none()),
             generation: intent.generation,
             request: None,
-            latest: intent.version.latest,
+            latest: intent.version.latest.filter(|_| intent.deletion.is_none()),
         };
-        let outcome =
-            apply_response(&self.persisted, &self.transient, &call, Some(cause), &done.response, self.clock.now());
+        let outcome = apply_response(&self.persisted, &self.transient, &call, cause, &done.response, self.clock.now());
         self.persisted = outcome.persisted.clone();
         self.transient = outcome.transient.clone();
         Turn::Sent(Box::new((done, outcome)))
@@ -348,7 +348,7 @@ impl Desk {
 
     /// Returns how long a reconcile waits after a call: as `connector_deployment/reconcile/execute.rs` does.
     pub(super) fn after(&self, (done, outcome): &(Done, AppliedResponse)) -> Duration {
-        let refused = outcome.transient.refused.as_ref().is_some_and(|refused| refused.cause.is_some());
+        let refused = outcome.transient.refused.as_ref().is_some_and(|refused| !refused.is_of_deletion());
         match (&done.response, outcome.transient.pause, &done.error) {
             (Response::Accepted(_), ..) => Duration::from_secs(3),
             _ if outcome.key_taken || refused => INTERVAL,

@@ -117,6 +117,7 @@ impl Stage {
                 observation: &self.observation,
                 transient: &transient,
                 digests,
+                observed_at: now,
                 now,
             };
             let decision = decide::decide(&input);

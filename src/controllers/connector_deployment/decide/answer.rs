@@ -12,9 +12,9 @@ pub enum Response {
     Accepted(Accepted),
     /// Nothing happened, and the input has to change.
     Refused,
-    /// Nothing happened, and the same call may work soon: busy, another version, throttled, not sent.
+    /// Nothing happened, and the same call may work soon: busy, throttled, not sent.
     Retryable,
-    /// Nothing happened: the key exists.
+    /// Nothing was sent: the key exists.
     Duplicate,
     /// The record does not exist.
     NotFound,
@@ -50,7 +50,7 @@ pub fn apply_response(
     persisted: &PersistedState,
     transient: &TransientState,
     call: &Call,
-    cause: Option<Cause>,
+    cause: Cause,
     answer: &Response,
     now: Timestamp,
 ) -> AppliedResponse {
@@ -62,7 +62,6 @@ pub fn apply_response(
     };
     let Some(operation) = &mut applied.persisted.operation else { return applied };
     let kind = operation.kind;
-    let cause = cause.filter(|_| kind != OperationType::Undeploy);
     match answer {
         Response::Accepted(Accepted { id, phase }) => {
             operation.state = OperationState::Accepted;
@@ -97,13 +96,15 @@ pub fn apply_response(
 /// Removes the operation, because nothing happened. The refusal of a repeated call proves nothing about the first one.
 fn settle(applied: &mut AppliedResponse, call: &Call) {
     if call.first {
-        let begun = applied.persisted.operation.take();
-        // Rule 15: nothing was moved to the latest version either.
-        applied.transient.followed = None;
-        // The create was to replace a deployment that is gone, so this resource has no deployment any more.
-        if begun.is_some_and(|operation| operation.kind == OperationType::Create) {
-            applied.persisted.id = None;
-            applied.persisted.applied = None;
+        match applied.persisted.operation.take().map(|operation| operation.kind) {
+            // The create was to replace a deployment that is gone, so this resource has no deployment any more.
+            Some(OperationType::Create) => {
+                applied.persisted.id = None;
+                applied.persisted.applied = None;
+            }
+            // Rule 15: nothing was moved to the latest version either.
+            Some(OperationType::Redeploy) => applied.persisted.followed = None,
+            _ => {}
         }
     }
 }

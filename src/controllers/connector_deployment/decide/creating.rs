@@ -10,7 +10,7 @@ pub(super) fn create(input: &Input<'_>) -> Decision {
     if let Some(other) = other_version(input) {
         return input.no_op(other, None);
     }
-    if let Some(held) = input.held(Some(&input.cause(wanted))) {
+    if let Some(held) = input.held(&input.cause(wanted)) {
         return held;
     }
     let mut persisted = input.persisted.clone();
@@ -24,5 +24,5 @@ pub(super) fn create(input: &Input<'_>) -> Decision {
 pub(super) fn other_version(input: &Input<'_>) -> Option<Outcome> {
     let version = &input.intent.version;
     let (wanted, latest) = version.wanted.zip(version.latest).filter(|(wanted, latest)| wanted != latest)?;
-    Some(Outcome::VersionUnavailable { wanted, latest: Some(latest) })
+    Some(Outcome::VersionUnavailable { wanted, latest: Some(latest), drifted: false })
 }

@@ -7,7 +7,7 @@ use super::{Change, Decision, DesiredPayload, GATHER, GATHER_AT_MOST, Input, Out
 /// Returns why a change is not sent yet: it was refused before, or more changes may follow.
 pub(super) fn gather(input: &Input<'_>, wanted: &DesiredPayload) -> Option<Decision> {
     let asked = input.cause(wanted);
-    if let Some(held) = input.held(Some(&asked)) {
+    if let Some(held) = input.held(&asked) {
         return Some(held);
     }
     let change = match &input.transient.change {

@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::super::persisted::{
     DeletionPolicy, Observation, ObservedDeployment, Operation, OperationState, OperationType, PersistedState,
 };
-use super::taking_down::{self, UNDEPLOY};
-use super::timing::left;
-use super::{Decision, Input, Outcome, QUIET_PERIOD};
+use super::taking_down::{self, Purpose};
+use super::timing::{Gone, left};
+use super::{CallKind, Decision, Input, LAG, LIMIT, Outcome, QUIET_PERIOD};
 
 pub(super) fn decide(input: &Input<'_>, deletion: DeletionPolicy) -> Decision {
     if deletion == DeletionPolicy::Orphan || input.intent.observe_only {
@@ -25,8 +25,30 @@ pub(super) fn decide(input: &Input<'_>, deletion: DeletionPolicy) -> Decision {
         (None, _, _) => input.remove_finalizer(),
         // One 404 is enough after the service accepted a DELETE.
         (Some(_), Some(operation), Observation::Absent { .. }) if is_accepted(operation) => input.remove_finalizer(),
-        (Some(id), _, Observation::Absent { .. }) => taking_down::send(input, input.persisted.clone(), id, &UNDEPLOY),
-        (Some(id), _, Observation::Present(observed)) => taking_down::present(input, id, observed, &UNDEPLOY),
+        (Some(id), _, Observation::Absent { .. }) => absent(input, id),
+        (Some(id), _, Observation::Present(observed)) => taking_down::present(input, id, observed, &purpose(input)),
+    }
+}
+
+fn purpose(input: &Input<'_>) -> Purpose {
+    let call = |id| CallKind::Undeploy { id };
+    Purpose { kind: OperationType::Undeploy, call, cause: input.cause_of_undeploy() }
+}
+
+/// The answer to a DELETE tells whether the deployment is gone. While the service refuses one, the reads do (rule 5).
+fn absent(input: &Input<'_>, id: &str) -> Decision {
+    let purpose = purpose(input);
+    if input.refused_until(&purpose.cause).is_none() {
+        return taking_down::send(input, input.persisted.clone(), id, &purpose);
+    }
+    match input.gone(LAG + LIMIT) {
+        Gone::NotYet { since } => input.missing(since),
+        Gone::Proven => {
+            let mut decision = input.remove_finalizer();
+            // What the Event reports as ended.
+            decision.persisted.operation = Some(input.operation(OperationType::Undeploy, None));
+            decision
+        }
     }
 }
 
@@ -62,6 +84,6 @@ fn claim(input: &Input<'_>, observed: &ObservedDeployment) -> Decision {
         input,
         PersistedState { id: Some(observed.id.clone()), ..input.persisted.clone() },
         &observed.id,
-        &UNDEPLOY,
+        &purpose(input),
     )
 }

@@ -60,7 +60,7 @@ fn found(input: &Input<'_>, observed: &ObservedDeployment) -> Decision {
         return decision;
     }
     let resting = input.resting(observed, true);
-    let quiet = between(resting.since, input.now);
+    let quiet = between(resting.since, input.observed_at);
     let waits = match input.wanted {
         _ if quiet < LAG => (Outcome::TakingOver, Some(left(quiet, LAG))),
         None => (Outcome::ValuesUnknown, None),
@@ -78,7 +78,7 @@ fn take_over(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredP
     let names = &wanted.payload.names;
     let same = differences(&wanted.values, &observed.values).is_empty()
         && !names.has_hidden_retry_policy(&observed.values)
-        && version(input, observed) != Ok(true);
+        && release(input, observed, false) != Release::Due;
     persisted.unverified = wanted.secured;
     persisted.applied = Some(Applied {
         generation: input.intent.generation,
@@ -153,38 +153,39 @@ fn compare(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPay
     }
     let requested =
         input.intent.redeploy_request.is_some() && input.intent.redeploy_request != input.persisted.handled_redeploy;
-    let update = match version(input, observed) {
-        Ok(update) => update,
-        Err(outcome) => return input.no_op(outcome, None),
-    };
+    let (drift, rolled_back) = (drift(input, observed, wanted), is_rolled_back(input, observed));
+    let drifted = drift == Drift::ByOthers || rolled_back;
+    let release = release(input, observed, drifted);
+    if let Release::Awaited(outcome) = release {
+        return input.no_op(outcome, None);
+    }
     if input.intent.recreate
         && applied.is_some_and(|applied| retained::has_own(applied, &wanted.payload.names, observed))
     {
         return recreating::begin(input, observed, wanted);
     }
-    let drift = drift(input, observed, wanted);
-    let rolled_back = is_rolled_back(input, observed);
     // Values that a redeploy does not restore are left as they are: sending them again and again would not help.
     let rolled_back_values = rolled_back && observed.rollback.is_some();
     let corrects =
         input.intent.correct_drift && (matches!(drift, Drift::ByOthers | Drift::AtOnce) || rolled_back_values);
-    if differs || requested || update || corrects {
+    let moves = release == Release::Due;
+    if differs || requested || moves || corrects {
         // The first redeploy after a rollback moves to the latest version again.
         let version = &input.intent.version;
         let resumes = rolled_back && version.follow && version.latest > Some(observed.connector_version);
-        return redeploy(input, observed, wanted, update || resumes);
+        return redeploy(input, observed, wanted, moves || resumes);
     }
     if rolled_back && wanted.secured && !input.persisted.unverified {
         // The secured values of that revision are in force, and cannot be read.
         return input.re_evaluate(PersistedState { unverified: true, ..input.persisted.clone() });
     }
-    let drifted = drift == Drift::ByOthers || rolled_back;
     // The last operation failed, and another client has deployed other values since.
     let failed = applied.is_some_and(|applied| applied.outcome == Phase::Failed);
-    let outcome = match observed.phase {
-        Phase::Deployed if failed && drifted => Outcome::Settled { phase: Phase::Failed, drifted },
-        Phase::Deployed if matches!(drift, Drift::AtOnce | Drift::Accepted) => Outcome::NotApplied { drifted },
-        phase => Outcome::Settled { phase, drifted },
+    let outcome = match (observed.phase, release) {
+        (Phase::Deployed, _) if failed && drifted => Outcome::Settled { phase: Phase::Failed, drifted },
+        (Phase::Deployed, Release::Wrong(outcome)) => outcome,
+        (Phase::Deployed, _) if matches!(drift, Drift::AtOnce | Drift::Accepted) => Outcome::NotApplied { drifted },
+        (phase, _) => Outcome::Settled { phase, drifted },
     };
     let mut decision = input.no_op(outcome, None);
     decision.transient.change = None;
@@ -251,29 +252,50 @@ fn is_rolled_back(input: &Input<'_>, observed: &ObservedDeployment) -> bool {
     named || applied.connector_version.is_some_and(|applied| observed.connector_version < applied)
 }
 
+/// How the version that runs relates to the one that is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Release {
+    /// It is the one, or it stays as somebody has left it.
+    Stays,
+    /// A redeploy moves to the one.
+    Due,
+    /// It is another one, and no redeploy is known to change that. Changes are sent all the same.
+    Wrong(Outcome),
+    /// The one is not the latest yet, and what is desired belongs to it: nothing is sent.
+    Awaited(Outcome),
+}
+
 /// Rule 15, as far as the registry was read: a redeploy can only move to the latest version. A deployment that somebody
-/// rolled back is left as it is until a newer version is published, or if drift is to be corrected. Returns whether to move;
-/// the error is why that is impossible.
-fn version(input: &Input<'_>, observed: &ObservedDeployment) -> Result<bool, Outcome> {
+/// rolled back stays as it is until a newer version is published, or if drift is to be corrected. `drifted`: whether it
+/// differs from what was applied.
+fn release(input: &Input<'_>, observed: &ObservedDeployment, drifted: bool) -> Release {
     let running = observed.connector_version;
     let version = &input.intent.version;
-    let before = input.persisted.applied.as_ref().and_then(|applied| applied.connector_version);
+    let applied = input.persisted.applied.as_ref();
+    let before = applied.and_then(|applied| applied.connector_version);
     if input.intent.correct_drift && version.restores(running, before) {
-        return Ok(true);
+        return Release::Due;
     }
     if version.follow {
-        return Ok(version.rises(running, before) && input.transient.followed != version.latest);
+        return match version.latest.filter(|_| version.rises(running, before)) {
+            None => Release::Stays,
+            Some(latest) if input.persisted.followed == Some(latest) => {
+                Release::Wrong(Outcome::NotMoved { latest, running, drifted })
+            }
+            Some(_) => Release::Due,
+        };
     }
-    let Some(wanted) = version.wanted.filter(|wanted| *wanted != running) else { return Ok(false) };
-    let applied = input.persisted.applied.as_ref().filter(|applied| applied.digest.is_some());
-    let tried = applied.is_some_and(|applied| applied.generation == input.intent.generation);
+    let Some(wanted) = version.wanted.filter(|wanted| *wanted != running) else { return Release::Stays };
+    let sent = applied.filter(|applied| applied.digest.is_some());
+    let tried = sent.is_some_and(|applied| applied.generation == input.intent.generation);
     if wanted < running || (tried && version.latest == Some(wanted)) {
-        return Err(Outcome::VersionMismatch { wanted, running });
+        return Release::Wrong(Outcome::VersionMismatch { wanted, running, drifted });
     }
     if version.latest == Some(wanted) {
-        return Ok(true);
+        return Release::Due;
     }
-    Err(Outcome::VersionUnavailable { wanted, latest: version.latest })
+    let unavailable = Outcome::VersionUnavailable { wanted, latest: version.latest, drifted };
+    if tried || before >= Some(wanted) { Release::Wrong(unavailable) } else { Release::Awaited(unavailable) }
 }
 
 /// Rule 9: sends the changes within [`GATHER`] as one redeploy. Rule 8: it carries every value and the version that was
@@ -298,9 +320,5 @@ fn redeploy(
         // corrected twice.
         applied.differs = input.differs(wanted, observed);
     }
-    let mut decision = input.send(persisted, operation, call, true);
-    if update_connector {
-        decision.transient.followed = input.intent.version.latest;
-    }
-    decision
+    input.send(persisted, operation, call, true)
 }

@@ -68,6 +68,9 @@ impl Input<'_> {
     ) -> Decision {
         let outcome = Outcome::Running(operation.kind);
         persisted.operation = Some(operation);
+        if let CallKind::Redeploy { update_connector: true, .. } = kind {
+            persisted.followed = self.intent.version.latest;
+        }
         let again = Some(Duration::from_secs(1));
         let mut decision = self.decision(persisted, Step::Send(Call { kind, first }), outcome, again);
         decision.transient.change = None;
@@ -94,42 +97,52 @@ impl Input<'_> {
     }
 
     /// Returns why a call cannot be sent now: it was refused before for the same cause, or a pause is not over.
-    pub(super) fn held(&self, cause: Option<&Cause>) -> Option<Decision> {
-        let transient = self.transient;
-        let covers = |refused: &&Refused| match (&refused.cause, cause) {
-            (Some(before), Some(asked)) => before.covers(asked),
-            (before, asked) => before.is_none() && asked.is_none(),
-        };
-        if let Some(refused) = transient.refused.as_ref().filter(covers)
-            && self.now < refused.until
-        {
-            return Some(self.no_op(Outcome::Refused, Some(between(self.now, refused.until))));
+    pub(super) fn held(&self, cause: &Cause) -> Option<Decision> {
+        if let Some(until) = self.refused_until(cause) {
+            return Some(self.no_op(Outcome::Refused, Some(between(self.now, until))));
         }
-        let pause = transient.pause?.left(self.now)?;
-        let outcome = match (cause, &self.persisted.operation) {
-            (None, _) => Outcome::Running(OperationType::Undeploy),
-            (Some(_), Some(operation)) => Outcome::Running(operation.kind),
-            (Some(_), None) => Outcome::Changing,
+        let pause = self.transient.pause?.left(self.now)?;
+        let outcome = match &self.persisted.operation {
+            _ if cause.digest.is_none() => Outcome::Running(OperationType::Undeploy),
+            Some(operation) => Outcome::Running(operation.kind),
+            None => Outcome::Changing,
         };
         Some(self.no_op(outcome, Some(pause)))
+    }
+
+    /// Returns until when a call for this cause is not sent again, because the service has refused it.
+    pub(super) fn refused_until(&self, cause: &Cause) -> Option<Timestamp> {
+        let covers = |refused: &&Refused| refused.cause.covers(cause);
+        let refused = self.transient.refused.as_ref().filter(covers)?;
+        Some(refused.until).filter(|until| self.now < *until)
     }
 
     /// Returns what is asked for now.
     pub(super) fn cause(&self, wanted: &DesiredPayload) -> Cause {
         Cause {
-            digest: wanted.payload.digest.clone(),
+            digest: Some(wanted.payload.digest.clone()),
             generation: self.intent.generation,
             request: self.intent.redeploy_request.clone(),
             latest: self.intent.version.latest,
         }
     }
 
-    /// Returns the time since a write of this resource.
-    fn since(&self, stamp: Timestamp) -> Duration {
-        timing::since(stamp, self.transient.ahead, self.now)
+    /// Returns what a DELETE is sent for while the resource is being deleted.
+    pub(super) fn cause_of_undeploy(&self) -> Cause {
+        Cause {
+            digest: None,
+            generation: self.intent.generation,
+            request: self.intent.reconcile_request.clone(),
+            latest: None,
+        }
     }
 
-    /// Returns the time since the call of this operation was about to be sent.
+    /// Returns the time from a write of this resource to the observation.
+    fn since(&self, stamp: Timestamp) -> Duration {
+        timing::since(stamp, self.transient.ahead, self.observed_at)
+    }
+
+    /// Returns the time since the call of this operation was about to be sent, at the observation.
     pub(super) fn age(&self, operation: &Operation) -> Duration {
         self.since(operation.started_at)
     }
@@ -148,7 +161,7 @@ impl Input<'_> {
     /// Rule 5: a deployment is gone if reading it answers 404 twice, [`ABSENCE`] apart, while no write of this resource
     /// may be under way.
     pub(super) fn gone(&self, quiet_after: Duration) -> Gone {
-        Gone::evaluate(self.since_write(), quiet_after, self.transient.absent_since, self.now)
+        Gone::evaluate(self.since_write(), quiet_after, self.transient.absent_since, self.observed_at)
     }
 
     /// Waits for the second 404.
@@ -167,7 +180,7 @@ impl Input<'_> {
             {
                 resting
             }
-            _ => Resting { phase: observed.phase, version: observed.version, since: self.now },
+            _ => Resting { phase: observed.phase, version: observed.version, since: self.observed_at },
         }
     }
 }

@@ -55,6 +55,8 @@ pub struct Intent {
     pub remote_id: Option<String>,
     /// Value of the redeploy annotation (rule 11).
     pub redeploy_request: Option<String>,
+    /// Value of the reconcile annotation: after a refusal, it undeploys again.
+    pub reconcile_request: Option<String>,
     /// What to do with the remote deployment; `Some` while the resource is being deleted.
     pub deletion: Option<DeletionPolicy>,
     /// `adoptionPolicy: Adopt`.
@@ -242,6 +244,8 @@ pub enum Outcome {
         wanted: i64,
         /// The latest version in the registry, if it could be read.
         latest: Option<i64>,
+        /// Whether visible values differ from those that were applied.
+        drifted: bool,
     },
     /// Another version of the connector runs than the requested one.
     VersionMismatch {
@@ -249,9 +253,35 @@ pub enum Outcome {
         wanted: i64,
         /// The running version.
         running: i64,
+        /// Whether visible values differ from those that were applied.
+        drifted: bool,
+    },
+    /// The deployment was moved to the latest version, and runs an older one.
+    NotMoved {
+        /// The latest version in the registry.
+        latest: i64,
+        /// The running version.
+        running: i64,
+        /// Whether visible values differ from those that were applied.
+        drifted: bool,
     },
     /// The finalizer is removed.
     Released,
+}
+
+impl Outcome {
+    /// Whether visible values differ from those that were applied; `None`: they were not compared.
+    #[must_use]
+    pub fn drifted(self) -> Option<bool> {
+        match self {
+            Self::Settled { drifted, .. }
+            | Self::NotApplied { drifted }
+            | Self::VersionUnavailable { drifted, .. }
+            | Self::VersionMismatch { drifted, .. }
+            | Self::NotMoved { drifted, .. } => Some(drifted),
+            _ => None,
+        }
+    }
 }
 
 /// Everything that a decision is made from.
@@ -269,7 +299,9 @@ pub struct Input<'a> {
     pub transient: &'a TransientState,
     /// Key of the digests of the namespace.
     pub digests: &'a DigestKey,
-    /// The time of the observation.
+    /// When the observation began: what it shows, or does not show, is as old as that.
+    pub observed_at: Timestamp,
+    /// The time of the decision.
     pub now: Timestamp,
 }
 

@@ -61,7 +61,7 @@ fn running(input: &Input<'_>, operation: &Operation, again: Duration) -> Decisio
 
 /// Persists the operation again, with a new start, and sends its call again.
 fn again(input: &Input<'_>, operation: &Operation, wanted: &DesiredPayload, call: CallKind) -> Decision {
-    if let Some(held) = input.held(Some(&input.cause(wanted))) {
+    if let Some(held) = input.held(&input.cause(wanted)) {
         return held;
     }
     let repeated = Operation {
@@ -246,7 +246,7 @@ fn renew(
     wanted: &DesiredPayload,
     new: bool,
 ) -> Decision {
-    if let Some(held) = input.held(Some(&input.cause(wanted))) {
+    if let Some(held) = input.held(&input.cause(wanted)) {
         return held;
     }
     let mut persisted = input.persisted.clone();
@@ -290,7 +290,7 @@ fn accepted(input: &Input<'_>, operation: &Operation) -> Decision {
         Some(Ordering::Less) => false,
     };
     // At most the time since the call: what was read before it proves nothing.
-    let long = between(resting.since, input.now).min(input.age(operation)) >= LAG;
+    let long = between(resting.since, input.observed_at).min(input.age(operation)) >= LAG;
     // `Draft` is not documented and may come before the first build, so it counts as a result only if it stays.
     let over =
         observed.phase != Phase::Draft && (operation.kind == OperationType::Create || (operation.seen_busy && moved));

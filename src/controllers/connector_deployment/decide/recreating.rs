@@ -55,5 +55,5 @@ fn withdrawn(input: &Input<'_>, observed: &ObservedDeployment, operation: &Opera
 }
 
 fn purpose(input: &Input<'_>, wanted: &DesiredPayload) -> Purpose {
-    Purpose { kind: OperationType::Recreate, call: |id| CallKind::Recreate { id }, cause: Some(input.cause(wanted)) }
+    Purpose { kind: OperationType::Recreate, call: |id| CallKind::Recreate { id }, cause: input.cause(wanted) }
 }

@@ -17,12 +17,8 @@ pub(super) struct Purpose {
     /// The call that is sent.
     pub(super) call: fn(String) -> CallKind,
     /// The cause for which a refusal is remembered.
-    pub(super) cause: Option<Cause>,
+    pub(super) cause: Cause,
 }
-
-/// The resource is being deleted.
-pub(super) const UNDEPLOY: Purpose =
-    Purpose { kind: OperationType::Undeploy, call: |id| CallKind::Undeploy { id }, cause: None };
 
 /// Returns until when no observation leads to a call or to the end of an operation; `None`: the next one may. After the
 /// response to a DELETE was lost, absence proves nothing: the DELETE is sent again, or, if a create follows, rule 5 holds.
@@ -70,7 +66,7 @@ fn wait(input: &Input<'_>, again: Duration, purpose: &Purpose) -> Decision {
 
 /// Sends a DELETE, for the first time or again.
 pub(super) fn send(input: &Input<'_>, mut persisted: PersistedState, id: &str, purpose: &Purpose) -> Decision {
-    if let Some(held) = input.held(purpose.cause.as_ref()) {
+    if let Some(held) = input.held(&purpose.cause) {
         return held;
     }
     let mut operation = input.operation(purpose.kind, None);

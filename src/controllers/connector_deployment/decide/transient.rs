@@ -20,8 +20,6 @@ pub struct TransientState {
     pub refused: Option<Refused>,
     /// Nothing is sent for a while, after a refusal that passes by itself.
     pub pause: Option<Pause>,
-    /// The registry version for which a redeploy was sent last (`updatePolicy: Latest`).
-    pub followed: Option<i64>,
     /// Since when the deployment is busy without an operation of this resource.
     pub busy_since: Option<Timestamp>,
     /// The last write of this resource, if its time lies in the future.
@@ -53,11 +51,11 @@ pub struct Change {
 /// What a call is sent for: a call that was refused is not repeated in a loop for the same cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
-    /// Digest of what was asked for.
-    pub digest: Digest,
+    /// Digest of what was asked for; `None`: the deletion of the resource.
+    pub digest: Option<Digest>,
     /// Generation that was asked for.
     pub generation: i64,
-    /// Redeploy request that was asked for.
+    /// The request that was asked for: a redeploy, or, of a resource that is being deleted, a reconcile.
     pub request: Option<String>,
     /// Version of the connector in the registry, as far as it is known.
     pub latest: Option<i64>,
@@ -75,8 +73,8 @@ impl Cause {
 /// A definite refusal: the same cause is not sent again before `until`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// What was refused; `None`: the undeployment.
-    pub cause: Option<Cause>,
+    /// What the call was sent for.
+    pub cause: Cause,
     /// When the same cause may be sent again.
     pub until: Timestamp,
     /// Number of refusals of this cause in a row.
@@ -86,10 +84,16 @@ pub struct Refused {
 impl Refused {
     /// Returns the refusal for `cause`; `before`: the previous one.
     #[must_use]
-    pub fn after(before: Option<&Self>, cause: Option<Cause>, now: Timestamp) -> Self {
+    pub fn after(before: Option<&Self>, cause: Cause, now: Timestamp) -> Self {
         let before = before.filter(|before| before.cause == cause);
         let times = before.map_or(1, |before| before.times.saturating_add(1));
         Self { cause, until: later(now, doubled(REFUSED_AGAIN, times, REFUSED_AGAIN_AT_MOST)), times }
+    }
+
+    /// Whether the service refused to undeploy while the resource is being deleted.
+    #[must_use]
+    pub fn is_of_deletion(&self) -> bool {
+        self.cause.digest.is_none()
     }
 }
 

@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::runtime::events::EventType;
 
 use super::super::act::{self, Done, PersistedOperation};
-use super::super::decide::{self, AppliedResponse, Call, CallKind, Decision, DesiredPayload, Outcome, Response, Step};
+use super::super::decide::{self, AppliedResponse, Call, CallKind, Decision, Outcome, Response, Step};
 use super::super::persisted::{OperationState, OperationType, PersistedState};
 use super::super::registered::{needs_declarations, suspects};
 use super::super::status::{self, Comparison};
@@ -141,7 +141,7 @@ impl Reconciler<'_> {
         let record = inputs.record();
         let comparison = self.comparison(inputs, decision);
         let mut condition = self.ready_condition(inputs, decision);
-        if matches!(decision.outcome, Outcome::Settled { .. } | Outcome::NotApplied { .. })
+        if decision.outcome.drifted().is_some()
             && let Some(record) = record
             && let Err(problem) = outputs::write(self.context, &self.object, record).await?
             // A problem of the deployment itself is reported first: a deployment that failed may have no URL yet.
@@ -165,11 +165,7 @@ impl Reconciler<'_> {
     }
 
     fn comparison(&self, inputs: &Inputs, decision: &Decision) -> Comparison {
-        let drifted = match decision.outcome {
-            Outcome::Settled { drifted, .. } | Outcome::NotApplied { drifted } => Some(drifted),
-            _ => None,
-        };
-        match drifted {
+        match decision.outcome.drifted().filter(|_| inputs.record().is_some()) {
             _ if self.object.spec.drift.policy == DriftPolicy::Ignore => Comparison::Ignored,
             Some(true) => Comparison::Different { values: self.differing(inputs) },
             Some(false) => Comparison::Same,
@@ -225,15 +221,17 @@ impl Reconciler<'_> {
         }
         let now = self.context.clock.now();
         self.cache.own.last_call = Some(now);
-        let cause = inputs.payload.as_ref().map(|wanted| self.cause(wanted, inputs.registered.latest()));
+        let cause = self.cause(inputs);
         let (persisted, transient) = (&decision.persisted, &decision.transient);
         let applied = decide::apply_response(persisted, transient, call, cause, &done.response, now);
         (done, applied)
     }
 
-    fn cause(&self, wanted: &DesiredPayload, latest: Option<i64>) -> decide::Cause {
+    fn cause(&self, inputs: &Inputs) -> decide::Cause {
         let (generation, request) = self.asked_for();
-        decide::Cause { digest: wanted.payload.digest.clone(), generation, request, latest }
+        let wanted = inputs.payload.as_ref().filter(|_| !self.is_deleting());
+        let latest = wanted.and_then(|_| inputs.registered.latest());
+        decide::Cause { digest: wanted.map(|wanted| wanted.payload.digest.clone()), generation, request, latest }
     }
 
     /// Returns when to continue after a call.
@@ -252,7 +250,7 @@ impl Reconciler<'_> {
             }
             return if busy { decide::TOO_LONG } else { UNCHANGED_AGAIN };
         }
-        if applied.key_taken || applied.transient.refused.as_ref().is_some_and(|refused| refused.cause.is_some()) {
+        if applied.key_taken || applied.transient.refused.as_ref().is_some_and(|refused| !refused.is_of_deletion()) {
             return interval;
         }
         let redeploys =

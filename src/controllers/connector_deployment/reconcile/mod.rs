@@ -266,6 +266,7 @@ impl<'a> Reconciler<'a> {
             observation: &observe::observation(&inputs.read, &intent::ignored(&self.object)),
             transient: &self.cache.transient,
             digests: &self.digests(),
+            observed_at: inputs.read.at,
             now,
         })
     }
@@ -324,7 +325,8 @@ impl<'a> Reconciler<'a> {
 
     /// What a pause of the backoff is for; a change ends it.
     fn asked_for(&self) -> Asked {
-        (self.generation(), reconcile::request(&*self.object, names::REDEPLOY_REQUESTED_AT))
+        let request = if self.is_deleting() { names::RECONCILE_REQUESTED_AT } else { names::REDEPLOY_REQUESTED_AT };
+        (self.generation(), reconcile::request(&*self.object, request))
     }
 
     /// Pauses the calls of this resource, longer with each failure; returns for how long. `needless_until`: no

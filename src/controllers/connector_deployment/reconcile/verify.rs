@@ -27,8 +27,13 @@ impl Reconciler<'_> {
         outcome: &Outcome,
     ) -> Result<Option<ConditionUpdate>, kube::Error> {
         let object = std::sync::Arc::clone(&self.object);
-        let deployed =
-            matches!(outcome, Outcome::Settled { phase: Phase::Deployed, .. } | Outcome::Observed(Phase::Deployed));
+        let deployed = matches!(
+            outcome,
+            Outcome::Settled { phase: Phase::Deployed, .. }
+                | Outcome::VersionMismatch { .. }
+                | Outcome::NotMoved { .. }
+                | Outcome::Observed(Phase::Deployed)
+        );
         let (Some(verify), Some(record)) = (&object.spec.verify, read.record.as_deref().filter(|_| deployed)) else {
             remote.forget_lookup(self.object_ref);
             self.cache.own.verified_since = None;

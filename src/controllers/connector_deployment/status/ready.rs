@@ -114,7 +114,7 @@ fn of_outcome(outcome: &Outcome, key: &str, record: Option<&Deployment>, report:
         Outcome::NothingToObserve => {
             ConditionUpdate::new(Reason::RemoteDisappeared, format!("There is no deployment with key {key} to observe"))
         }
-        Outcome::VersionUnavailable { wanted, latest } => ConditionUpdate::new(
+        Outcome::VersionUnavailable { wanted, latest, .. } => ConditionUpdate::new(
             Reason::ConnectorVersionUnavailable,
             match latest {
                 Some(latest) => format!(
@@ -124,11 +124,18 @@ fn of_outcome(outcome: &Outcome, key: &str, record: Option<&Deployment>, report:
                 None => format!("The registry does not report whether version {wanted} of the connector is its latest"),
             },
         ),
-        Outcome::VersionMismatch { wanted, running } => ConditionUpdate::new(
+        Outcome::VersionMismatch { wanted, running, .. } => ConditionUpdate::new(
             Reason::ConnectorVersionMismatch,
             format!(
                 "The deployment runs version {running} of the connector, and no redeploy can move it to version \
                  {wanted}: set connector.version to {running}"
+            ),
+        ),
+        Outcome::NotMoved { latest, running, .. } => ConditionUpdate::new(
+            Reason::ConnectorVersionMismatch,
+            format!(
+                "The deployment runs version {running} of the connector, although a redeploy has moved it to version \
+                 {latest}: ask the support of the service, or wait for the next version, which is followed again"
             ),
         ),
     }

@@ -12,7 +12,7 @@ use OperationType::{Create, Recreate, Redeploy, Undeploy};
 use clock::later;
 
 fn cause() -> Cause {
-    Cause { digest: wanted("1", "secret").payload.digest, generation: 1, request: None, latest: None }
+    Cause { digest: Some(wanted("1", "secret").payload.digest), generation: 1, request: None, latest: None }
 }
 
 fn persisted(kind: OperationType) -> PersistedState {
@@ -35,7 +35,7 @@ fn call(kind: OperationType, first: bool) -> Call {
 }
 
 fn take_in(kind: OperationType, first: bool, answer: &Response, transient: &TransientState) -> AppliedResponse {
-    apply_response(&persisted(kind), transient, &call(kind, first), Some(cause()), answer, NOW)
+    apply_response(&persisted(kind), transient, &call(kind, first), cause(), answer, NOW)
 }
 
 fn accepted(phase: Phase) -> Response {
@@ -64,7 +64,7 @@ fn then(kind: OperationType, outcome: &AppliedResponse) -> Then {
             Then::KeyTaken
         }
         (Some(refused), None, _) => {
-            assert_eq!(refused.cause, (kind != Undeploy).then(cause), "an undeploy has no cause");
+            assert_eq!(refused.cause, cause(), "{kind:?}");
             Then::Refused(removed)
         }
         (None, Some(_), Stored::Nothing) => Then::Pauses,
@@ -129,7 +129,7 @@ fn an_accepted_create_or_redeploy_verifies_the_secured_values() {
     for (kind, unverified) in [(Create, false), (Redeploy, false), (Undeploy, true), (Recreate, true)] {
         let persisted = PersistedState { unverified: true, ..persisted(kind) };
         let answer = accepted(Phase::Queued);
-        let outcome = apply_response(&persisted, &TransientState::default(), &call(kind, true), None, &answer, NOW);
+        let outcome = apply_response(&persisted, &TransientState::default(), &call(kind, true), cause(), &answer, NOW);
         assert_eq!(outcome.persisted.unverified, unverified, "{kind:?}");
     }
 }
@@ -140,9 +140,9 @@ fn a_refused_write_is_repeated_after_ten_minutes_doubling_to_an_hour() {
     for (times, minutes) in [(1, 10), (2, 20), (3, 40), (4, 60), (5, 60)] {
         transient = take_in(Redeploy, true, &Response::Refused, &transient).transient;
         let until = later(NOW, Duration::from_mins(minutes));
-        assert_eq!(transient.refused, Some(Refused { cause: Some(cause()), until, times }));
+        assert_eq!(transient.refused, Some(Refused { cause: cause(), until, times }));
     }
-    let other = Some(Cause { generation: 2, ..cause() });
+    let other = Cause { generation: 2, ..cause() };
     let outcome =
         apply_response(&persisted(Redeploy), &transient, &call(Redeploy, true), other.clone(), &Response::Refused, NOW);
     let until = later(NOW, Duration::from_mins(10));
@@ -169,13 +169,13 @@ fn a_refusal_that_passes_by_itself_is_repeated_after_five_seconds_doubling_to_a_
 fn a_response_without_an_operation_changes_nothing() {
     let persisted = Fixture::live().persisted;
     let transient = TransientState { absent_since: Some(ago(3)), ..TransientState::default() };
-    let outcome = apply_response(&persisted, &transient, &call(Redeploy, true), None, &Response::Refused, NOW);
+    let outcome = apply_response(&persisted, &transient, &call(Redeploy, true), cause(), &Response::Refused, NOW);
     assert_eq!(outcome, AppliedResponse { persisted, transient, remove_finalizer: false, key_taken: false });
 }
 
 #[test]
 fn rule_15_a_move_to_the_latest_version_that_did_not_happen_is_still_due() {
-    let transient = TransientState { followed: Some(3), ..TransientState::default() };
+    let persisted = PersistedState { followed: Some(3), ..persisted(Redeploy) };
     for (answer, first, followed) in [
         (accepted(Phase::Queued), true, Some(3)),
         (Response::Unknown, true, Some(3)),
@@ -185,7 +185,8 @@ fn rule_15_a_move_to_the_latest_version_that_did_not_happen_is_still_due() {
         // A repeated call that was not accepted proves nothing about the first one.
         (Response::Retryable, false, Some(3)),
     ] {
-        let outcome = take_in(Redeploy, first, &answer, &transient);
-        assert_eq!(outcome.transient.followed, followed, "{answer:?}, first: {first}");
+        let (transient, call) = (TransientState::default(), call(Redeploy, first));
+        let outcome = apply_response(&persisted, &transient, &call, cause(), &answer, NOW);
+        assert_eq!(outcome.persisted.followed, followed, "{answer:?}, first: {first}");
     }
 }

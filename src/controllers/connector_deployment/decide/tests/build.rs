@@ -33,6 +33,7 @@ pub(super) fn intent() -> Intent {
         identity: identity(),
         remote_id: None,
         redeploy_request: None,
+        reconcile_request: None,
         deletion: None,
         adopt: false,
         observe_only: false,
@@ -228,8 +229,14 @@ impl Fixture {
     }
 
     pub(super) fn decide_at(&self, now: Timestamp) -> Decision {
+        self.decide_later(now, now)
+    }
+
+    /// Decides at `now` from what was observed earlier.
+    pub(super) fn decide_later(&self, observed_at: Timestamp, now: Timestamp) -> Decision {
         let Self { persisted, intent, wanted, observation, transient } = self;
-        decide(&Input { persisted, intent, wanted: wanted.as_ref(), observation, transient, digests: &key(), now })
+        let (wanted, digests) = (wanted.as_ref(), &key());
+        decide(&Input { persisted, intent, wanted, observation, transient, digests, observed_at, now })
     }
 
     pub(super) fn decide(&self) -> Decision {
@@ -239,7 +246,7 @@ impl Fixture {
 
 /// Returns the desired values as the cause of a call.
 pub(super) fn cause(fixture: &Fixture) -> Cause {
-    let digest = fixture.wanted.as_ref().expect("values are desired").payload.digest.clone();
+    let digest = Some(fixture.wanted.as_ref().expect("values are desired").payload.digest.clone());
     let request = fixture.intent.redeploy_request.clone();
     Cause { digest, generation: fixture.intent.generation, request, latest: fixture.intent.version.latest }
 }

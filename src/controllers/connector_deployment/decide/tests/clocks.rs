@@ -89,7 +89,7 @@ fn absence_is_proven_even_if_the_last_write_lies_in_the_future() {
 fn times_in_the_future_delay_nothing_for_long() {
     let far = later(NOW, Duration::from_hours(500));
     let asked = wanted("2", "secret");
-    let cause = Cause { digest: asked.payload.digest.clone(), generation: 1, request: None, latest: None };
+    let cause = Cause { digest: Some(asked.payload.digest.clone()), generation: 1, request: None, latest: None };
     let mut fixture = Fixture::live();
     fixture.wanted = Some(asked);
     fixture.transient.change = Some(Change { cause: cause.clone(), first: far, last: far });
@@ -97,7 +97,7 @@ fn times_in_the_future_delay_nothing_for_long() {
     assert_eq!((does(&decision), decision.again), (Does::Rest, Some(Duration::from_secs(2))));
 
     fixture.transient.change = None;
-    fixture.transient.refused = Some(Refused { cause: Some(cause), until: far, times: 1 });
+    fixture.transient.refused = Some(Refused { cause, until: far, times: 1 });
     assert_eq!(fixture.decide().again, Some(Duration::from_hours(1)));
 
     fixture.transient.refused = None;

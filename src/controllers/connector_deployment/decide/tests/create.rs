@@ -347,7 +347,7 @@ fn rule_5_a_deployment_that_is_gone_is_created_again_only_if_drift_is_corrected(
 
 #[test]
 fn rule_15_a_create_deploys_the_latest_version_and_no_other() {
-    let unavailable = Outcome::VersionUnavailable { wanted: 2, latest: Some(3) };
+    let unavailable = Outcome::VersionUnavailable { wanted: 2, latest: Some(3), drifted: false };
     let version = |wanted, latest| Version { wanted, latest, follow: false };
     for (input, version, expected) in [
         ("another one is the latest", version(Some(2), Some(3)), unavailable),

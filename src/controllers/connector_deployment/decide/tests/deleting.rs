@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::build::{ABSENT, Does, Fixture, Row, Stored, ago, check, does, operation, visible};
-use crate::controllers::connector_deployment::decide::{CallKind, Outcome, Refused, Step, needless_until};
+use crate::controllers::connector_deployment::decide::{CallKind, Cause, Outcome, Refused, Step, needless_until};
 use crate::controllers::connector_deployment::persisted::{DeletionPolicy, OperationState, OperationType, Phase};
 
 const UNDEPLOY: OperationType = OperationType::Undeploy;
@@ -135,14 +135,14 @@ fn rule_22_an_existing_deployment_is_deleted_whatever_runs() {
             "refused, too soon",
             |fixture| {
                 fixture.transient.refused =
-                    Some(Refused { cause: None, until: ago(0) + std::time::Duration::from_secs(1), times: 1 });
+                    Some(Refused { cause: asked(1, None), until: ago(0) + Duration::from_secs(1), times: 1 });
             },
             (Does::Rest, Stored::Nothing, Outcome::Refused),
         ),
         (
             "refused, after its pause",
             |fixture| {
-                fixture.transient.refused = Some(Refused { cause: None, until: ago(0), times: 1 });
+                fixture.transient.refused = Some(Refused { cause: asked(1, None), until: ago(0), times: 1 });
             },
             SENT,
         ),
@@ -150,7 +150,7 @@ fn rule_22_an_existing_deployment_is_deleted_whatever_runs() {
             "refused, and undeploying",
             |fixture| {
                 fixture.transient.refused =
-                    Some(Refused { cause: None, until: ago(0) + std::time::Duration::from_secs(1), times: 1 });
+                    Some(Refused { cause: asked(1, None), until: ago(0) + Duration::from_secs(1), times: 1 });
                 fixture.sees(Phase::Undeploying);
             },
             waits(Stored::Nothing),
@@ -187,6 +187,53 @@ fn rule_22_an_existing_deployment_is_deleted_whatever_runs() {
         None,
         "the redeploy may have been sent"
     );
+}
+
+/// What a DELETE is sent for.
+fn asked(generation: i64, request: Option<&str>) -> Cause {
+    Cause { digest: None, generation, request: request.map(ToOwned::to_owned), latest: None }
+}
+
+#[test]
+fn rule_22_a_refused_delete_waits_for_two_404s_an_edit_or_a_request() {
+    fn refused() -> Fixture {
+        let mut fixture = deleted(Fixture::live());
+        let until = ago(0) + Duration::from_hours(1);
+        fixture.transient.refused = Some(Refused { cause: asked(1, None), until, times: 4 });
+        fixture
+    }
+    let missing = (Does::Rest, Stored::Nothing, Outcome::Missing);
+    let rows: &[Row] = &[
+        ("nothing has changed", |_| {}, (Does::Rest, Stored::Nothing, Outcome::Refused)),
+        ("an edit", |fixture| fixture.intent.generation = 2, SENT),
+        ("a request", |fixture| fixture.intent.reconcile_request = Some("now".into()), SENT),
+        ("the first 404", |fixture| fixture.observation = ABSENT, missing),
+        (
+            "another one, too soon",
+            |fixture| {
+                fixture.observation = ABSENT;
+                fixture.transient.absent_since = Some(ago(29));
+            },
+            missing,
+        ),
+        (
+            "another one, 30 s later",
+            |fixture| {
+                fixture.observation = ABSENT;
+                fixture.transient.absent_since = Some(ago(30));
+            },
+            (Does::Release, Stored::Planned, FREE),
+        ),
+        (
+            "a 404 after an edit",
+            |fixture| {
+                fixture.observation = ABSENT;
+                fixture.intent.generation = 2;
+            },
+            SENT,
+        ),
+    ];
+    check(refused, rows);
 }
 
 #[test]

@@ -18,7 +18,7 @@ const NOT_APPLIED: (Does, Stored, Outcome) = (Does::Rest, Stored::Nothing, Outco
 fn live() -> Fixture {
     let mut fixture = Fixture::live();
     let digest = fixture.wanted.as_ref().expect("values are desired").payload.digest.clone();
-    let cause = Cause { digest, generation: 1, request: None, latest: None };
+    let cause = Cause { digest: Some(digest), generation: 1, request: None, latest: None };
     fixture.transient.change = Some(Change { cause, first: ago(10), last: ago(10) });
     fixture
 }
@@ -99,7 +99,7 @@ fn rule_16_drift_is_a_difference_from_what_the_last_operation_left() {
 /// Lets `decide` begin a redeploy and ends it with these visible values; returns whether a redeploy was begun.
 fn redeployed(fixture: &mut Fixture, shows: &str) -> bool {
     let digest = fixture.wanted.as_ref().expect("values are desired").payload.digest.clone();
-    let cause = Cause { digest, generation: 1, request: None, latest: None };
+    let cause = Cause { digest: Some(digest), generation: 1, request: None, latest: None };
     fixture.transient.change = Some(Change { cause, first: ago(10), last: ago(10) });
     let begun = fixture.decide();
     if !matches!(begun.step, Step::Send(_)) {
@@ -222,20 +222,25 @@ fn rule_15_a_higher_version_is_sent_only_if_it_is_the_latest() {
             "not the latest",
             latest(Some(2), Some(3)),
             2,
-            cannot(Outcome::VersionUnavailable { wanted: 2, latest: Some(3) }),
+            cannot(Outcome::VersionUnavailable { wanted: 2, latest: Some(3), drifted: false }),
         ),
         (
             "the registry was not read",
             latest(Some(2), None),
             2,
-            cannot(Outcome::VersionUnavailable { wanted: 2, latest: None }),
+            cannot(Outcome::VersionUnavailable { wanted: 2, latest: None, drifted: false }),
         ),
-        ("a lower version", latest(Some(0), Some(2)), 2, cannot(Outcome::VersionMismatch { wanted: 0, running: 1 })),
+        (
+            "a lower version",
+            latest(Some(0), Some(2)),
+            2,
+            cannot(Outcome::VersionMismatch { wanted: 0, running: 1, drifted: false }),
+        ),
         (
             "it was sent, and another version runs",
             latest(Some(2), Some(2)),
             1,
-            cannot(Outcome::VersionMismatch { wanted: 2, running: 1 }),
+            cannot(Outcome::VersionMismatch { wanted: 2, running: 1, drifted: false }),
         ),
         ("follow a higher version", follow(Some(2)), 1, SENT),
         ("follow the running version", follow(Some(1)), 1, SETTLED),
@@ -251,13 +256,14 @@ fn rule_15_a_higher_version_is_sent_only_if_it_is_the_latest() {
         if let Step::Send(call) = decision.step {
             let CallKind::Redeploy { update_connector, .. } = call.kind else { panic!("{input}") };
             assert!(update_connector, "{input}");
-            assert_eq!(decision.transient.followed, Some(2), "{input}");
+            assert_eq!(decision.persisted.followed, Some(2), "{input}");
         }
     }
     let mut fixture = live();
     fixture.intent.version = follow(Some(2));
-    fixture.transient.followed = Some(2);
-    assert_eq!(fixture.decide().step, Step::NoOp, "followed once, although another version runs");
+    fixture.persisted.followed = Some(2);
+    let not_moved = Outcome::NotMoved { latest: 2, running: 1, drifted: false };
+    assert_eq!(fixture.decide().outcome, not_moved, "followed once, although another version runs");
 
     let mut fixture = Fixture::redeploying();
     fixture.intent.version = latest(Some(2), Some(2));
@@ -328,6 +334,69 @@ fn a_rollback_stays_unless_drift_is_corrected() {
 }
 
 #[test]
+fn rule_15_another_version_than_the_pinned_one_is_reported_and_changes_are_sent() {
+    type Row = (&'static str, fn(&mut Fixture), Outcome, (Does, Stored, Outcome));
+    let unavailable = Outcome::VersionUnavailable { wanted: 3, latest: Some(4), drifted: true };
+    let mismatch = Outcome::VersionMismatch { wanted: 3, running: 1, drifted: true };
+    let waits =
+        (Does::Rest, Stored::Nothing, Outcome::VersionUnavailable { wanted: 5, latest: Some(4), drifted: true });
+    let rows: [Row; 5] = [
+        ("rolled back from the latest", |fixture| fixture.intent.version.latest = Some(3), mismatch, SENT),
+        ("rolled back, and a newer one was published", |_| {}, unavailable, SENT),
+        ("the same, and the spec has changed since", |fixture| fixture.intent.generation = 2, unavailable, SENT),
+        (
+            "the spec names a version to come",
+            |fixture| {
+                fixture.intent.generation = 2;
+                fixture.intent.version.wanted = Some(5);
+            },
+            waits.2,
+            waits,
+        ),
+        (
+            "a lower one",
+            |fixture| {
+                fixture.applied().connector_version = Some(1);
+                fixture.intent.version.wanted = Some(0);
+            },
+            Outcome::VersionMismatch { wanted: 0, running: 1, drifted: false },
+            SENT,
+        ),
+    ];
+    for (case, change, reported, sends) in rows {
+        let mut fixture = live();
+        fixture.applied().connector_version = Some(3);
+        fixture.intent.version = Version { wanted: Some(3), latest: Some(4), follow: false };
+        change(&mut fixture);
+        let generation = fixture.intent.generation;
+        fixture.transient.change.as_mut().expect("a change is collected").cause.generation = generation;
+        assert_eq!(fixture.decide().outcome, reported, "{case}");
+        for redeploys in [
+            |fixture: &mut Fixture| fixture.wanted = Some(wanted("1", "other")),
+            |fixture: &mut Fixture| {
+                fixture.intent.redeploy_request = Some("now".into());
+            },
+        ] {
+            let mut fixture = fixture.clone();
+            redeploys(&mut fixture);
+            gathered(&mut fixture);
+            let decision = fixture.decide();
+            assert_eq!((does(&decision), stored(&decision.persisted), decision.outcome), sends, "{case}");
+            if let Step::Send(call) = decision.step {
+                assert!(matches!(call.kind, CallKind::Redeploy { update_connector: false, .. }), "{case}: {call:?}");
+            }
+        }
+        // A failure is reported as such.
+        fixture.sees(Phase::Failed);
+        let failed = fixture.decide().outcome;
+        assert!(
+            matches!(failed, Outcome::Settled { phase: Phase::Failed, .. }) || sends == waits,
+            "{case}: {failed:?}"
+        );
+    }
+}
+
+#[test]
 fn rule_15_the_first_redeploy_after_a_rollback_resumes_following() {
     type Row = (&'static str, fn(&mut Fixture), bool);
     let cases: [Row; 5] = [
@@ -337,7 +406,7 @@ fn rule_15_the_first_redeploy_after_a_rollback_resumes_following() {
             "not rolled back: the older version was the result of the last redeploy",
             |fixture| {
                 fixture.applied().connector_version = Some(1);
-                fixture.transient.followed = Some(3);
+                fixture.persisted.followed = Some(3);
             },
             false,
         ),
@@ -380,7 +449,7 @@ fn after_a_rollback_the_next_redeploy_follows_the_latest_version_again() {
     fixture.applied().connector_version = Some(3);
     fixture.sees(Phase::Deployed).connector_version = 1;
     fixture.intent.version = Version { wanted: None, latest: Some(3), follow: true };
-    fixture.transient.followed = Some(3);
+    fixture.persisted.followed = Some(3);
     fixture.wanted = Some(wanted("1", "other"));
     super::build::gathered(&mut fixture);
     let Step::Send(call) = fixture.decide().step else { panic!("a secret has changed") };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clock::later;
 
 use super::build::{ABSENT, Does, Fixture, NOW, Row, SETTLED, Stored, cause, check, does, gathered, wanted};
-use crate::controllers::connector_deployment::decide::{Outcome, Pause, Refused, TransientState};
+use crate::controllers::connector_deployment::decide::{Cause, Outcome, Pause, Refused, TransientState};
 use crate::controllers::connector_deployment::persisted::{DeletionPolicy, Observation, OperationType, Phase};
 
 const REDEPLOY: OperationType = OperationType::Redeploy;
@@ -14,7 +14,7 @@ const SENT: (Does, Stored, Outcome) = (Does::Send(REDEPLOY), Stored::Planned, Ou
 
 fn refused(fixture: &mut Fixture, seconds_left: u64) {
     let until = later(NOW, Duration::from_secs(seconds_left));
-    fixture.transient.refused = Some(Refused { cause: Some(cause(fixture)), until, times: 1 });
+    fixture.transient.refused = Some(Refused { cause: cause(fixture), until, times: 1 });
 }
 
 #[test]
@@ -162,7 +162,8 @@ fn a_refused_undeploy_does_not_delay_a_redeploy_and_the_other_way_round() {
     let mut deleted = Fixture { transient: live.transient.clone(), ..live.clone() };
     deleted.intent.deletion = Some(DeletionPolicy::Delete);
     assert_eq!(does(&deleted.decide()), Does::Send(OperationType::Undeploy));
-    live.transient.refused.as_mut().expect("a refusal").cause = None;
+    let undeploy = Cause { digest: None, latest: None, ..cause(&live) };
+    live.transient.refused.as_mut().expect("a refusal").cause = undeploy;
     assert_eq!(does(&live.decide()), Does::Send(REDEPLOY));
     deleted.transient.refused = live.transient.refused;
     assert_eq!(deleted.decide().outcome, Outcome::Refused, "what was refused is the undeploy");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::build::{Does, Fixture, NOW, Row, SETTLED, Stored, ago, cause, check, does, gathered, wanted};
+use super::build::{ABSENT, Does, Fixture, NOW, Row, SETTLED, Stored, ago, cause, check, does, gathered, wanted};
 
 use crate::controllers::connector_deployment::decide::{Cause, Change, Outcome, Version};
 use crate::controllers::connector_deployment::persisted::{OperationType, Phase, Sources};
@@ -144,7 +144,7 @@ fn rule_9_changes_within_two_seconds_become_one_redeploy_but_not_after_ten() {
     let asked = cause(&fixture);
     assert_eq!(first.transient.change, Some(Change { cause: asked.clone(), first: NOW, last: NOW }));
 
-    let other = Cause { digest: Digest::parse("key:3-secret"), ..asked.clone() };
+    let other = Cause { digest: Some(Digest::parse("key:3-secret")), ..asked.clone() };
     let milliseconds = Duration::from_millis;
     for (input, cause, first, last, left) in [
         ("just before two seconds", &asked, 1999, 1999, Some(1)),
@@ -293,4 +293,25 @@ fn rule_12_a_failed_digest_is_not_tried_again_until_something_changes() {
         ),
     ];
     check(failed, rows);
+}
+
+#[test]
+fn rule_5_the_times_of_the_reads_prove_absence_and_not_that_of_the_decision() {
+    for (case, first, second, outcome) in
+        [("one second apart", 40, 39, Outcome::Missing), ("30 s apart", 70, 40, Outcome::Disappeared)]
+    {
+        let mut fixture = Fixture::live();
+        fixture.observation = ABSENT;
+        let noted = fixture.decide_later(ago(first), ago(first)).transient;
+        assert_eq!(noted.absent_since, Some(ago(first)), "{case}");
+        fixture.transient = noted;
+        assert_eq!(fixture.decide_later(ago(second), NOW).outcome, outcome, "{case}");
+    }
+    let mut fixture = Fixture::live();
+    fixture.observation = ABSENT;
+    assert_eq!(
+        fixture.decide_later(ago(40), NOW).transient.absent_since,
+        Some(ago(40)),
+        "not the time of the decision"
+    );
 }

@@ -94,7 +94,7 @@ fn only_a_removed_value_that_the_resource_sent_causes_a_new_deployment() {
                 wants(fixture, without_u());
                 fixture.intent.version = Version { wanted: Some(1), latest: Some(2), follow: false };
             },
-            (Does::Rest, Stored::Nothing, Outcome::VersionUnavailable { wanted: 1, latest: Some(2) }),
+            (Does::Rest, Stored::Nothing, Outcome::VersionUnavailable { wanted: 1, latest: Some(2), drifted: false }),
         ),
         (
             "not without removedValues: Recreate",
@@ -271,7 +271,7 @@ fn a_refused_create_is_still_due_and_the_deployment_is_not_reported_as_disappear
     fixture.observation = ABSENT;
     let decision = fixture.decide();
     let call = Call { kind: CallKind::Create { gone: Some("id-1".into()) }, first: true };
-    let cause = Some(super::build::cause(&fixture));
+    let cause = super::build::cause(&fixture);
     for answer in [Response::Refused, Response::Duplicate, Response::Retryable] {
         let outcome = apply_response(&decision.persisted, &decision.transient, &call, cause.clone(), &answer, NOW);
         let mut after = Fixture { persisted: outcome.persisted, transient: outcome.transient, ..fixture.clone() };

@@ -129,8 +129,7 @@ fn a_moment_later(mut transient: TransientState) -> TransientState {
 }
 
 fn each_time(transient: &mut TransientState, change: impl Fn(&mut Timestamp)) {
-    let TransientState { absent_since, resting, change: changes, refused, pause, followed: _, busy_since, ahead } =
-        transient;
+    let TransientState { absent_since, resting, change: changes, refused, pause, busy_since, ahead } = transient;
     let changes = changes.iter_mut().flat_map(|changes| [&mut changes.first, &mut changes.last]);
     absent_since
         .iter_mut()

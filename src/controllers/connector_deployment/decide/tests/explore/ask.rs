@@ -185,6 +185,7 @@ impl Explorer {
             observation: &observation,
             transient: &transient,
             digests: &digests(question.key),
+            observed_at: NOW,
             now: NOW,
         });
         if let Some(rule) = self.settings.without {

@@ -240,12 +240,13 @@ impl Explorer {
     fn take_in(&mut self, world: &mut World, who: usize, answer: &Response) {
         let Operator { run, key, transient, .. } = world.operators[who];
         let resource = run.read.resource;
-        let cause = (run.call.verb != Verb::Undeploy).then(|| Cause {
-            digest: self.wanted((run.call.visible, run.call.second), run.call.secret, key).payload.digest,
+        let sent = || self.wanted((run.call.visible, run.call.second), run.call.secret, key).payload.digest;
+        let cause = Cause {
+            digest: (!resource.deleting).then(sent),
             generation: resource.generation.into(),
-            request: (resource.request != 0).then(|| resource.request.to_string()),
+            request: (resource.request != 0 && !resource.deleting).then(|| resource.request.to_string()),
             latest: None,
-        });
+        };
         let call = Call { kind: CallKind::Undeploy { id: String::new() }, first: run.first };
         let outcome = apply_response(
             self.persisted_states.get(run.persisted),

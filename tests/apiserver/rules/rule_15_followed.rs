@@ -1,0 +1,74 @@
+//! Rule 15: `updatePolicy: Latest`, and a record that does not show the version to which it was moved.
+
+use std::time::Duration;
+
+use clock::Clock;
+use connect_api::model::StandardKey;
+use connect_operator::crd::ConnectorDeployment;
+use dev_server::{ConnectorDefinition, Options};
+use serde_json::{Value, json};
+
+use crate::manifests::with_spec;
+use crate::rewriting::{self, Rewrite};
+use crate::shop::{CREDENTIALS, NAME, SECRET, Shop};
+use crate::trouble::pace::{COARSE, FINE, meanwhile, pass, stepped, until_called};
+use crate::trouble::until_reported_with;
+
+/// Longer than the poll interval of the registry.
+const INTERVAL: Duration = Duration::from_mins(6);
+
+/// Shows version 1 of the connector in each record of a deployment.
+fn stays_old(object: &mut Value) {
+    if object.get("deployedRegion").is_some() {
+        object["connector"]["version"] = json!(1);
+    }
+}
+
+fn options() -> Options {
+    Options { deploy_duration: Duration::from_secs(5), ..Options::default() }
+}
+
+async fn shop(clock: Clock) -> Shop {
+    let mut shop = Shop::without_operator(options(), clock).await;
+    let rewrite = Rewrite { path: ToOwned::to_owned, object: stays_old };
+    let gateway = rewriting::start(&shop.dev.url(), rewrite).await;
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.sandbox.apply(&with_spec(shop.project(), &json!({"apiUrl": gateway}))).await.unwrap();
+    shop.start_operator();
+    let follows = json!({"connector": {"key": "demo-connector", "updatePolicy": "Latest"}});
+    shop.sandbox.apply(&with_spec(shop.deployment(), &follows)).await.unwrap();
+    until_reported_with::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
+    shop
+}
+
+#[tokio::test]
+async fn rule_15_a_move_that_the_record_does_not_show_is_sent_once_and_reported() {
+    let mut shop = shop(stepped()).await;
+    // The new version declares a key that the running one does not have.
+    let add = |connector: &mut ConnectorDefinition| {
+        let key = StandardKey { key: "NEW".into(), description: "New".into(), required: false, default: None };
+        connector.configurations[0].standard_configuration.push(key);
+    };
+    shop.dev.world().raise_connector("demo-connector", false, add).unwrap();
+    meanwhile(&shop.clock, COARSE, until_called(&shop, "updateDeploymentById", 1)).await;
+    let words = ["version 1 ", "version 2"];
+    until_reported_with::<ConnectorDeployment>(&shop, NAME, "ConnectorVersionMismatch", &words).await;
+    for restart in 0..3 {
+        let clock = shop.clock.clone();
+        meanwhile(&clock, FINE, shop.stop_operator()).await;
+        shop.start_operator();
+        pass(&shop.clock, COARSE, 2 * INTERVAL).await;
+        assert_eq!(shop.calls("updateDeploymentById"), 1, "restart {restart}");
+    }
+    // A change is sent to the version that runs.
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    meanwhile(&shop.clock, FINE, until_called(&shop, "updateDeploymentById", 2)).await;
+    until_reported_with::<ConnectorDeployment>(&shop, NAME, "ConnectorVersionMismatch", &words).await;
+    pass(&shop.clock, COARSE, 2 * INTERVAL).await;
+    assert_eq!((shop.calls("createDeployment"), shop.calls("updateDeploymentById")), (1, 2));
+
+    // The next version is followed again.
+    shop.dev.world().raise_connector("demo-connector", false, |_| {}).unwrap();
+    meanwhile(&shop.clock, COARSE, until_called(&shop, "updateDeploymentById", 3)).await;
+}

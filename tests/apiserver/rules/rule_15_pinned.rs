@@ -1,0 +1,89 @@
+//! Rules 15 and 16: a pinned deployment that does not run its version. That is reported, and changes are sent all the same.
+
+use std::time::Duration;
+
+use connect_operator::crd::ConnectorDeployment;
+use connect_operator::names;
+use serde_json::json;
+
+use super::{DEPLOYING, Leaping, condition, is, ready, status};
+use crate::shop::SECRET;
+
+/// Longer than the poll interval of the registry.
+const INTERVAL: Duration = Duration::from_mins(6);
+
+/// A deployment that is pinned to version 2, and that somebody has rolled back to version 1.
+async fn rolled_back(shop: &Leaping) -> ConnectorDeployment {
+    let live = status(&shop.get().await);
+    shop.dev.world().raise_connector("demo-connector", false, |_| {}).unwrap();
+    shop.change(&json!({"spec": {"connector": {"version": 2}}})).await;
+    shop.redeployed("Deployed").await;
+    shop.dev.world().rollback_elsewhere(&live.id.expect("an id"), shop.dev.now()).expect("an earlier revision");
+    shop.reconcile_again().await;
+    shop.pass(DEPLOYING).await;
+    shop.until_reason("ConnectorVersionMismatch").await
+}
+
+fn running(object: &ConnectorDeployment) -> Option<i64> {
+    status(object).connector.and_then(|connector| connector.version)
+}
+
+#[tokio::test]
+async fn rule_15_a_pinned_deployment_that_was_rolled_back_reports_both_and_sends_changes() {
+    for newer in [false, true] {
+        let shop = Leaping::live().await;
+        let reported = rolled_back(&shop).await;
+        assert_eq!(running(&reported), Some(1), "newer: {newer}");
+        let drifted = condition(&reported, names::DRIFTED).expect("it is always there");
+        assert_eq!((drifted.status.as_str(), drifted.reason.as_str()), ("True", "RolledBack"), "newer: {newer}");
+        assert!(is(&reported, names::SECRETS_UNVERIFIED), "the secured values of the revision are in force");
+        let mut reason = "ConnectorVersionMismatch";
+        if newer {
+            shop.dev.world().raise_connector("demo-connector", false, |_| {}).unwrap();
+            shop.pass(INTERVAL).await;
+            reason = "ConnectorVersionUnavailable";
+            shop.until_reason(reason).await;
+        }
+        assert_eq!(shop.sent(), [1, 1, 0], "newer: {newer}: it is left as it is");
+
+        shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+        let changed = shop.redeployed(reason).await;
+        let id = status(&changed).id.expect("an id");
+        let secured = shop.dev.world().secured_is(&id, Some("service"), "API_TOKEN", "second-token-of-the-shop");
+        assert_eq!((secured, running(&changed)), (Some(true), Some(1)), "newer: {newer}");
+        assert!(!is(&changed, names::SECRETS_UNVERIFIED), "newer: {newer}");
+        shop.annotate(names::REDEPLOY_REQUESTED_AT, "once more").await;
+        let requested = shop.redeployed(reason).await;
+        assert_eq!((ready(&requested).0, running(&requested)), ("False", Some(1)), "newer: {newer}");
+        assert_eq!(status(&requested).handled_redeploy_request.as_deref(), Some("once more"));
+        shop.pass(INTERVAL).await;
+        assert_eq!(shop.sent(), [1, 3, 0], "newer: {newer}");
+    }
+}
+
+/// What a spec asks for together with a version that does not exist yet belongs to that version.
+#[tokio::test]
+async fn rule_15_values_for_a_version_to_come_wait_for_it() {
+    let shop = Leaping::live().await;
+    let mut spec = super::level("debug");
+    spec["connector"] = json!({"version": 2});
+    shop.change(&json!({"spec": spec})).await;
+    shop.until_reason("ConnectorVersionUnavailable").await;
+    shop.pass(INTERVAL).await;
+    assert_eq!(shop.sent(), [1, 0, 0]);
+}
+
+#[tokio::test]
+async fn rule_15_a_spec_that_names_a_lower_version_reports_it_and_sends_changes() {
+    let shop = Leaping::live().await;
+    shop.dev.world().raise_connector("demo-connector", false, |_| {}).unwrap();
+    shop.change(&json!({"spec": {"connector": {"version": 2}}})).await;
+    shop.redeployed("Deployed").await;
+    let mut spec = super::level("debug");
+    spec["connector"] = json!({"version": 1});
+    shop.change(&json!({"spec": spec})).await;
+    let reported = shop.redeployed("ConnectorVersionMismatch").await;
+    assert_eq!(running(&reported), Some(2));
+    shop.pass(INTERVAL).await;
+    assert_eq!(shop.sent(), [1, 2, 0]);
+}

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clock::{between, later};
 use connect_operator::controllers::connector_deployment::decide::{
-    AppliedResponse, Call, CallKind, Decision, Outcome, QUIET_PERIOD, Response, Step, apply_response,
+    ABSENCE, AppliedResponse, Call, CallKind, Decision, Outcome, QUIET_PERIOD, Refused, Response, Step, apply_response,
 };
 use connect_operator::controllers::connector_deployment::persisted::{
     DeletionPolicy, Observation, Operation, OperationState, OperationType, Phase,
@@ -149,8 +149,22 @@ fn is_claimed(inputs: &Inputs, id: &str) -> bool {
     let created = inputs.persisted.operation.as_ref().filter(|operation| is_planned_create(Some(operation)));
     let fits = created
         .and_then(|operation| operation.payload.as_ref())
+        // What is desired today takes the place of what cannot be compared (rule 7).
+        .map(|sent| match &inputs.wanted {
+            Some(wanted) if sent.digest.compare(&wanted.payload.digest) == Comparison::Unknown => &wanted.payload,
+            _ => sent,
+        })
         .is_some_and(|it| seen.is_what_was_sent(it, &digests()));
     seen.id == id && inputs.intent.identity.fits(seen) && (inputs.intent.remote_id.as_deref() == Some(id) || fits)
+}
+
+/// Rules 5 and 22: the service refuses the DELETE, and two reads have shown that the deployment is gone.
+fn is_gone_after_a_refusal(inputs: &Inputs) -> bool {
+    let refused = inputs.transient.refused.as_ref().is_some_and(Refused::is_of_deletion);
+    let found =
+        matches!(&inputs.observation, Observation::Present(seen) if Some(&seen.id) == inputs.persisted.id.as_ref());
+    let since = inputs.transient.absent_since;
+    refused && !found && since.is_some_and(|since| between(since, inputs.now) >= ABSENCE)
 }
 
 /// Rule 22: the finalizer is not removed while a deployment of the resource exists, or may still be created.
@@ -158,6 +172,9 @@ fn check_finalizer_removal(inputs: &Inputs, decision: &Decision) {
     let context = || format!("{inputs:#?}\n{decision:#?}");
     assert!(inputs.intent.deletion.is_some(), "it is not being deleted: {}", context());
     if inputs.intent.deletion == Some(DeletionPolicy::Orphan) || inputs.intent.observe_only {
+        return;
+    }
+    if is_gone_after_a_refusal(inputs) && !is_planned_create(inputs.persisted.operation.as_ref()) {
         return;
     }
     let Some(operation) = &inputs.persisted.operation else {
@@ -196,7 +213,9 @@ fn check_outcome(inputs: &Inputs, call: &Call, answer: &Response, outcome: &Appl
     match &outcome.persisted.operation {
         None => assert!(call.first, "a refusal of a repeated call says nothing about the first one: {}", context()),
         Some(operation) => {
-            let accepted = matches!(answer, Response::Accepted(_));
+            // A deployment that is to be created again is gone already.
+            let gone = operation.kind == OperationType::Recreate && *answer == Response::NotFound;
+            let accepted = matches!(answer, Response::Accepted(_)) || gone;
             assert_eq!(operation.state == OperationState::Accepted, accepted, "{}", context());
         }
     }

@@ -38,7 +38,7 @@ fn a_tree_that_is_not_that_of_the_version_is_not_released() {
         }
     };
     let changelog = |text: &'static str| move |folder: &Path| fs::write(folder.join("CHANGELOG.md"), text).unwrap();
-    let unreleased = changelog("# Changelog\n\n## Unreleased\n\n- A change.\n");
+    let unreleased = changelog("# Changelog\n\n## 0.1.0 (unreleased)\n\n- A change.\n");
     let none = changelog("# Changelog\n");
     let rows: [Row; 10] = [
         ("no version", &nothing, false, &[], "usage: scripts/release VERSION"),
@@ -101,7 +101,7 @@ fn release_notes_are_the_section_of_the_version() {
         let output = child.wait_with_output().unwrap();
         if output.status.success() { Ok(String::from_utf8(output.stdout).unwrap()) } else { Err(error(&output)) }
     };
-    let changelog = "# Changelog\n\nAbout it.\n\n## Unreleased\n\n- New.\n\n## 1.1.0 - 2026-12-01\n\n### Changed\n\n- A.\n\n\
+    let changelog = "# Changelog\n\nAbout it.\n\n## 1.2.0 (unreleased)\n\n- New.\n\n## 1.1.0 - 2026-12-01\n\n### Changed\n\n- A.\n\n\
                      ## 1.1.0-rc.1\n\n- [B](docs/b.md#c), [C](https://example.com/c), [D](#d).\n\n## 1.0.0\n\n## 0.1.0\n- E.\n";
     for (version, expected) in [
         ("Unreleased", "- New.\n"),
@@ -111,7 +111,12 @@ fn release_notes_are_the_section_of_the_version() {
     ] {
         assert_eq!(notes(version, changelog).as_deref(), Ok(expected), "{version}");
     }
-    for (case, version) in [("an empty section", "1.0.0"), ("another version", "1.1"), ("no such section", "2.0.0")] {
+    for (case, version) in [
+        ("an empty section", "1.0.0"),
+        ("another version", "1.1"),
+        ("no such section", "2.0.0"),
+        ("an unreleased version", "1.2.0"),
+    ] {
         let refused = notes(version, changelog).expect_err(case);
         assert!(refused.contains(&format!("no section of {version}")), "{case}: {refused}");
     }

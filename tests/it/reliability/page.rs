@@ -19,9 +19,72 @@ const TABLES: [(&str, &[Operation]); 7] = [
     ("staged", &[Operation::StagedById, Operation::StagedByKey]),
 ];
 
+/// The smallest number of responses that become a group.
+const GROUP: usize = 3;
+
+/// A row of a table: a result, and the faults that have it.
+type Row = (Cell, Vec<Name>);
+
 /// Returns the generated parts of the page, by name.
 pub(super) fn tables(all: &[Met<'_>]) -> Vec<(&'static str, String)> {
-    TABLES.iter().map(|(name, operations)| (*name, table(all, operations))).collect()
+    let tables = TABLES.map(|(_, operations)| rows(all, operations));
+    let groups = groups(&tables);
+    let mut parts = vec![("groups", table_of_groups(&groups))];
+    for ((name, operations), rows) in TABLES.iter().zip(&tables) {
+        parts.push((*name, table(operations[0], rows, &groups)));
+    }
+    parts
+}
+
+/// Returns the faults that share a row in every table, if they are at least [`GROUP`].
+fn groups(tables: &[Vec<Row>]) -> Vec<Vec<String>> {
+    let mut faults: Vec<(&str, Vec<_>)> = Vec::new();
+    for (table, rows) in tables.iter().enumerate() {
+        for (row, (_, names)) in rows.iter().enumerate() {
+            for Name { text, to, happened } in names {
+                let place = (table, row, *to, *happened);
+                match faults.iter_mut().find(|(known, _)| known == text) {
+                    Some((_, places)) => places.push(place),
+                    None => faults.push((text, vec![place])),
+                }
+            }
+        }
+    }
+    let mut groups: Vec<(Vec<_>, Vec<String>)> = Vec::new();
+    for (text, places) in faults {
+        match groups.iter_mut().find(|(known, _)| *known == places) {
+            Some((_, texts)) => texts.push(text.to_owned()),
+            None => groups.push((places, vec![text.to_owned()])),
+        }
+    }
+    groups.into_iter().map(|(_, texts)| texts).filter(|texts| texts.len() >= GROUP).collect()
+}
+
+fn table_of_groups(groups: &[Vec<String>]) -> String {
+    let mut table = String::from("| Group | Responses |\n|---|---|\n");
+    for (group, texts) in groups.iter().enumerate() {
+        let names: Vec<_> = texts.iter().map(|text| Name { text: text.clone(), to: None, happened: None }).collect();
+        writeln!(table, "| {} | {} |", letter(group), listed(&names)).unwrap();
+    }
+    table
+}
+
+fn letter(group: usize) -> char {
+    ('A'..='Z').nth(group).expect("fewer groups than letters")
+}
+
+/// Names groups in place of their faults.
+fn grouped(names: &[Name], groups: &[Vec<String>]) -> Vec<Name> {
+    let mut found = Vec::new();
+    for name in names {
+        let group = groups.iter().position(|texts| texts.contains(&name.text));
+        let text = group.map_or_else(|| name.text.clone(), |group| format!("group {}", letter(group)));
+        let name = Name { text, ..name.clone() };
+        if !found.contains(&name) {
+            found.push(name);
+        }
+    }
+    found
 }
 
 /// A fault as a row names it.
@@ -44,10 +107,10 @@ fn in_one_row<'a>(met: &Met<'a>) -> Met<'a> {
     Met { cell: Cell { closed, ..met.cell }, fault: met.fault, operation: met.operation }
 }
 
-fn table(all: &[Met<'_>], operations: &[Operation]) -> String {
+fn rows(all: &[Met<'_>], operations: &[Operation]) -> Vec<Row> {
     let of_kind = all.iter().filter(|met| operations.contains(&met.operation)).map(in_one_row).collect::<Vec<_>>();
     let of_kind: Vec<_> = of_kind.iter().collect();
-    let mut rows: Vec<(Cell, Vec<Name>)> = Vec::new();
+    let mut rows: Vec<Row> = Vec::new();
     for met in &of_kind {
         let name = name(met, &of_kind);
         match rows.iter_mut().find(|(cell, _)| *cell == met.cell) {
@@ -56,13 +119,17 @@ fn table(all: &[Met<'_>], operations: &[Operation]) -> String {
             None => rows.push((met.cell, vec![name])),
         }
     }
+    rows
+}
+
+fn table(operation: Operation, rows: &[Row], groups: &[Vec<String>]) -> String {
     let mut table =
         String::from("| Response | What is known | What the operator does next | Reason of `Ready` | The project |\n");
     table.push_str("|---|---|---|---|---|\n");
     for (cell, names) in rows {
         let reason = cell.reason.map_or_else(|| "unchanged".to_owned(), |reason| format!("`{reason}`"));
-        let (known, next, project) = (known(&cell), next(operations[0], &cell), project(cell.closed));
-        writeln!(table, "| {} | {known} | {next} | {reason} | {project} |", listed(&names)).unwrap();
+        let (known, next, project) = (known(cell), next(operation, cell), project(cell.closed));
+        writeln!(table, "| {} | {known} | {next} | {reason} | {project} |", listed(&grouped(names, groups))).unwrap();
     }
     table
 }
@@ -124,22 +191,20 @@ fn next(operation: Operation, cell: &Cell) -> String {
         (Knows::Worked, None) if looks || aside => "continues".to_owned(),
         (Knows::Worked, None) => "polls until it has ended".to_owned(),
         (Knows::Worked, Some(again)) => {
-            format!("reads; if it still exists, repeats the call after {again}, then with backoff")
+            format!("reads; if it still exists, repeats after {again}, growing")
         }
         (Knows::Absent | Knows::Nothing, _) if aside => "continues without the result".to_owned(),
         (Knows::Absent, _) if looks => "continues: a second read, 30 s later, has to confirm it (rule 5)".to_owned(),
         (Knows::Absent, _) => "removes the finalizer".to_owned(),
-        (Knows::Nothing, _) => "reads again once the project is called again".to_owned(),
+        (Knows::Nothing, _) => "reads after the pause".to_owned(),
         (Knows::Refused, Some(again)) => {
-            format!(
-                "repeats the call after {again}, doubling to 1 h; at once after a change of spec, values, credentials or connector, or on request"
-            )
+            format!("repeats after {again}, doubling to 1 h, or after a change")
         }
         (Knows::NotNow, Some(again)) => {
-            format!("reads and re-evaluates: repeats the call after {again}, then with backoff to 1 min")
+            format!("re-evaluates; repeats after {again}, growing to 1 min")
         }
         (Knows::Open, Some(again)) => {
-            format!("reads; if it did not happen, repeats the call after {again}, then with backoff to 5 min")
+            format!("reads; if it did not happen, repeats after {again}, growing to 5 min")
         }
         (Knows::Open, None) => "reads, finds that it happened, and sends nothing".to_owned(),
         (Knows::Refused | Knows::NotNow, None) => "nothing".to_owned(),
@@ -147,7 +212,7 @@ fn next(operation: Operation, cell: &Cell) -> String {
 }
 
 fn project(closed: Option<Closed>) -> String {
-    let Some(Closed { kind, pause }) = closed else { return "is called as before".to_owned() };
+    let Some(Closed { kind, pause }) = closed else { return String::new() };
     let reason = match kind {
         OutageKind::Unavailable => "ServiceUnavailable",
         OutageKind::Throttled => "Throttled",
@@ -156,12 +221,12 @@ fn project(closed: Option<Closed>) -> String {
         OutageKind::ProjectNotFound => "ProjectNotFound",
     };
     let pause = match pause {
-        Pause::Moment => "for an eighth of a second (1 s after a list), then for 2 s, doubling to 1 min".to_owned(),
+        Pause::Moment => "briefly".to_owned(),
         Pause::Growing => "for 1 s, doubling to 1 min".to_owned(),
         Pause::Asked(pause) => format!("for {}", span(pause)),
         Pause::UntilRepaired => "for 5 min, or until its credentials change".to_owned(),
     };
-    format!("`{reason}`, and is not called {pause}")
+    format!("`{reason}`, {pause}")
 }
 
 fn span(time: Duration) -> String {

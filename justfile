@@ -33,7 +33,7 @@ lint:
     cargo clippy --locked --package connect-operator --no-default-features --features otlp -- -D warnings
     cargo clippy --locked --package connect-operator-benches --all-targets -- -D warnings
 
-# Rewrite what is generated (crds/, tables of the pages, docs/cli.md, the CRDs and README of the chart, deploy/); review the diff.
+# Rewrite what is generated (crds/, tables of the pages, the CRDs and README of the chart, deploy/); review the diff.
 golden:
     UPDATE_GOLDEN=1 cargo test --test it -- crds documentation chart
 

@@ -65,7 +65,7 @@ fn project(resource: &Resource, resources: &[Resource], program: &str) -> Findin
     Finding::new(Level::Problem, PROJECT, message, remedy)
 }
 
-/// Returns what to do about a project with this reason. `docs/runbooks/ConnectRemoteUnreachable.md` has the same remedy.
+/// Returns what to do about a project with this reason. `docs/runbooks.md` has the same remedy.
 fn remedy(reason: Reason, project: &Resource) -> String {
     let sentence = reason.sentence().replace('`', "");
     let Some((spec, _)) = project.as_project().filter(|_| reason == Reason::ServiceUnavailable) else {

@@ -1,6 +1,10 @@
 //! Golden files: generated content is compared with the committed one; `UPDATE_GOLDEN=1 cargo test` rewrites it.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// Held while parts of a page are replaced: several tests write parts of one page.
+static PARTS: Mutex<()> = Mutex::new(());
 
 /// Asserts that the file at `path`, relative to the package, contains `actual`.
 pub(crate) fn assert_golden(path: &str, actual: &str) {
@@ -17,6 +21,7 @@ pub(crate) fn assert_golden(path: &str, actual: &str) {
 /// Asserts that the named parts of the page at `path` have the given contents. The rest of the page is handwritten. A
 /// part stands between `<!-- generated: NAME -->` and `<!-- end: NAME -->`, in YAML between such comments with `#`.
 pub(crate) fn assert_golden_parts(path: &str, parts: &[(&str, String)]) {
+    let _turn = PARTS.lock().unwrap_or_else(PoisonError::into_inner);
     let mut page = std::fs::read_to_string(file(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
     let yaml = Path::new(path).extension().is_some_and(|extension| extension == "yaml");
     let (open, close) = if yaml { ("#", "") } else { ("<!--", " -->") };

@@ -1,76 +1,70 @@
-//! `docs/reference/`: every field of every kind with its type, its bounds and its rules, from the schema that is
+//! The reference in `docs/kinds/`: every field of every kind with its type and its bounds, from the schema that is
 //! installed.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use connect_operator::crd;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Value, json};
 
-use crate::golden::assert_golden;
+use crate::golden::assert_golden_parts;
+
+/// The tables of a reference with their columns. Bounds and defaults are of no use in a status.
+const TABLES: [(&str, &str); 2] = [
+    ("spec", "| Field | Type | Default | Description |\n|---|---|---|---|\n"),
+    ("status", "| Field | Type | Description |\n|---|---|---|\n"),
+];
+
+const REFUSED: &str = "The API server refuses what the schema does not allow, with a message that gives the remedy.";
 
 #[test]
 fn the_reference_of_each_kind_matches_its_schema() {
-    for crd in crd::all() {
-        let kind = crd.spec.names.kind.clone();
-        assert_golden(&format!("docs/reference/{}.md", kind.to_lowercase()), &page(&crd));
+    let all = crd::all();
+    let project = all.iter().find(|crd| crd.spec.names.kind == "ConnectProject").expect("the kind");
+    for crd in &all {
+        let kind = &crd.spec.names.kind;
+        let base = (kind == "ClusterConnectProject").then(|| schema(project));
+        let page = format!("docs/kinds/{}.md", kind.to_lowercase());
+        assert_golden_parts(&page, &[("reference", reference(crd, base.as_ref()))]);
     }
 }
 
-fn page(crd: &CustomResourceDefinition) -> String {
-    let names = &crd.spec.names;
-    let version = &crd.spec.versions[0];
-    let schema = json!(version.schema.as_ref().unwrap().open_api_v3_schema);
-    let kind = &names.kind;
-    let mut page = format!(
-        "# {kind}: reference\n\n<!-- Generated from the CustomResourceDefinition: `UPDATE_GOLDEN=1 cargo test` rewrites this page. \
-         -->\n\n[{kind}](../kinds/{}.md) explains the use of these fields, with examples.\n\n",
-        kind.to_lowercase()
-    );
+fn schema(crd: &CustomResourceDefinition) -> Value {
+    json!(crd.spec.versions[0].schema.as_ref().unwrap().open_api_v3_schema)
+}
+
+/// Formats the fields of a kind. `base`: the schema of a ConnectProject, if its fields are not listed again.
+fn reference(crd: &CustomResourceDefinition, base: Option<&Value>) -> String {
+    let (names, version) = (&crd.spec.names, &crd.spec.versions[0].name);
     let short: Vec<_> = names.short_names.iter().flatten().map(|name| format!("`{name}`")).collect();
-    write!(
-        page,
-        "| | |\n|---|---|\n| `apiVersion` | `{}/{}` |\n| `kind` | `{kind}` |\n| plural | `{}` |\n| short | {} |\n| scope | {} |\n\n",
-        crd.spec.group,
-        version.name,
-        names.plural,
-        short.join(", "),
-        crd.spec.scope
-    )
-    .unwrap();
-    page.push_str(
-        "## Columns of `kubectl get`\n\n| Column | Path | Only with `-o wide` | Description |\n|---|---|---|---|\n",
-    );
-    for column in version.additional_printer_columns.iter().flatten() {
-        let wide = if column.priority.unwrap_or_default() > 0 { "yes" } else { "" };
-        let description = column.description.as_deref().unwrap_or_default();
-        writeln!(page, "| `{}` | `{}` | {wide} | {} |", column.name, escaped(&column.json_path), escaped(description))
-            .unwrap();
+    let (group, plural, short) = (&crd.spec.group, &names.plural, short.join(", "));
+    let mut text = format!("`{group}/{version}`, plural `{plural}`, short {short}. {REFUSED}\n");
+    if base.is_some() {
+        text.push_str("\nAll other fields are those of a [ConnectProject](connectproject.md#reference).\n");
     }
-    for part in ["spec", "status"] {
+    let schema = schema(crd);
+    let mut described = BTreeMap::new();
+    for (part, columns) in TABLES {
         let mut rows = String::new();
-        fields(part, &schema["properties"][part], &mut rows);
-        write!(page, "\n## `{part}`\n\n| Field | Type | Required | Default | Validation | Description |\n|---|---|---|---|---|---|\n{rows}")
-            .unwrap();
+        let base = base.map_or(&Value::Null, |base| &base["properties"][part]);
+        fields(part, &schema["properties"][part], base, &mut rows, &mut described);
+        if !rows.is_empty() {
+            write!(text, "\n{columns}{rows}").unwrap();
+        }
     }
-    let mut rules = String::new();
-    collect("", &schema, &mut rules);
-    if rules.is_empty() {
-        page.push_str("\n## Validation rules\n\nNone.\n");
-    } else {
-        write!(
-            page,
-            "\n## Validation rules\n\nThe API server checks these CEL rules at each write; those with `oldSelf` at each update.\n\n\
-             | Field | Rule | Message |\n|---|---|---|\n{rules}"
-        )
-        .unwrap();
-    }
-    page
+    text
 }
 
-fn fields(path: &str, schema: &Value, rows: &mut String) {
+/// Adds a row for each field below `path` that differs from that of `base`. `described`: where fields of a schema are
+/// listed already, by that schema.
+fn fields(path: &str, schema: &Value, base: &Value, rows: &mut String, described: &mut BTreeMap<String, String>) {
     let required: Vec<_> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        let base = &base["properties"][name];
+        if field == base {
+            continue;
+        }
         let path = format!("{path}.{name}");
         let description = field["description"].as_str().unwrap_or_default();
         // The API server sets the default of such a field before it checks required fields.
@@ -84,19 +78,33 @@ fn fields(path: &str, schema: &Value, rows: &mut String) {
             }
             _ => (description.to_owned(), ""),
         };
-        writeln!(
-            rows,
-            "| `{path}` | {} | {} | {} | {} | {} |",
-            kind(field),
-            if is_required { "yes" } else { "" },
-            escaped(filled.as_deref().unwrap_or(default)),
-            bounds(field).join("; "),
-            escaped(description.trim_end())
-        )
-        .unwrap();
-        fields(&path, field, rows);
-        fields(&format!("{path}[]"), &field["items"], rows);
-        fields(&format!("{path}.*"), &field["additionalProperties"], rows);
+        let mut description = escaped(description.trim_end());
+        let mut below = Vec::new();
+        for (suffix, member) in [("", None), ("[]", Some("items")), (".*", Some("additionalProperties"))] {
+            let (field, base) = member.map_or((field, base), |member| (&field[member], &base[member]));
+            // Conditions have the fields of conditions of every Kubernetes resource.
+            let properties = field["properties"].as_object().filter(|_| !path.ends_with(".conditions"));
+            let Some(properties) = properties else { continue };
+            let place = format!("{path}{suffix}");
+            let key = json!([properties, field["required"]]).to_string();
+            let known = described.entry(key).or_insert_with(|| place.clone());
+            if *known == place || properties.len() == 1 {
+                below.push((place, field, base));
+            } else {
+                write!(description, " Its fields are those of `{known}`.").unwrap();
+            }
+        }
+        let default = escaped(filled.as_deref().unwrap_or(default));
+        if path.starts_with("status") {
+            writeln!(rows, "| `{path}` | {} | {description} |", kind(field)).unwrap();
+        } else {
+            let mut words = vec![format!("{}{}", kind(field), if is_required { ", required" } else { "" })];
+            words.extend(bounds(field));
+            writeln!(rows, "| `{path}` | {} | {default} | {description} |", words.join("; ")).unwrap();
+        }
+        for (place, field, base) in below {
+            fields(&place, field, base, rows, described);
+        }
     }
 }
 
@@ -148,23 +156,6 @@ fn bounds(field: &Value) -> Vec<String> {
         bounds.extend(self::bounds(&field["items"]).into_iter().map(|bound| format!("each {bound}")));
     }
     bounds
-}
-
-fn collect(path: &str, schema: &Value, rules: &mut String) {
-    for rule in schema["x-kubernetes-validations"].as_array().into_iter().flatten() {
-        let place = if path.is_empty() { "the object".to_owned() } else { format!("`{path}`") };
-        let must = rule["rule"].as_str().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
-        let said = rule["message"].as_str().unwrap_or_default();
-        writeln!(rules, "| {place} | `{}` | {} |", must.replace('|', "\\|"), escaped(said)).unwrap();
-    }
-    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
-        collect(format!("{path}.{name}").trim_start_matches('.'), field, rules);
-    }
-    for inner in ["items", "additionalProperties"] {
-        if schema[inner].is_object() {
-            collect(&format!("{path}[]"), &schema[inner], rules);
-        }
-    }
 }
 
 fn text(value: &Value) -> String {

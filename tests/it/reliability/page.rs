@@ -8,15 +8,13 @@ use connect_operator::controllers::remote::OutageKind;
 use super::Met;
 use super::cells::{Cell, Closed, Knows, Operation, Pause};
 
-/// The tables, each with its operations.
-const TABLES: [(&str, &[Operation]); 7] = [
+/// The tables, each with its operations. What is continued without has no table: nothing follows from it.
+const TABLES: [(&str, &[Operation]); 5] = [
     ("look", &[Operation::List, Operation::ById, Operation::ByKey]),
     ("create", &[Operation::Create, Operation::CreateUnscoped]),
     ("redeploy", &[Operation::Redeploy]),
     ("undeploy", &[Operation::Undeploy]),
     ("token", &[Operation::TokenToChange]),
-    ("aside", &[Operation::ConnectorById, Operation::ConnectorByKey]),
-    ("staged", &[Operation::StagedById, Operation::StagedByKey]),
 ];
 
 /// The smallest number of responses that become a group.
@@ -186,14 +184,12 @@ fn known(cell: &Cell) -> &'static str {
 
 fn next(operation: Operation, cell: &Cell) -> String {
     let looks = matches!(operation, Operation::List | Operation::ById | Operation::ByKey);
-    let aside = operation.is_aside();
     match (cell.knows, cell.again.map(span)) {
-        (Knows::Worked, None) if looks || aside => "continues".to_owned(),
+        (Knows::Worked, None) if looks => "continues".to_owned(),
         (Knows::Worked, None) => "polls until it has ended".to_owned(),
         (Knows::Worked, Some(again)) => {
             format!("reads; if it still exists, repeats after {again}, growing")
         }
-        (Knows::Absent | Knows::Nothing, _) if aside => "continues without the result".to_owned(),
         (Knows::Absent, _) if looks => "continues: a second read, 30 s later, has to confirm it (rule 5)".to_owned(),
         (Knows::Absent, _) => "removes the finalizer".to_owned(),
         (Knows::Nothing, _) => "reads after the pause".to_owned(),

@@ -99,7 +99,7 @@ fn fields(path: &str, schema: &Value, base: &Value, rows: &mut String, described
             writeln!(rows, "| `{path}` | {} | {description} |", kind(field)).unwrap();
         } else {
             let mut words = vec![format!("{}{}", kind(field), if is_required { ", required" } else { "" })];
-            words.extend(bounds(field));
+            words.extend(bounds(field, field["description"].as_str().unwrap_or_default()));
             writeln!(rows, "| `{path}` | {} | {default} | {description} |", words.join("; ")).unwrap();
         }
         for (place, field, base) in below {
@@ -127,19 +127,24 @@ fn kind(field: &Value) -> String {
     }
 }
 
-/// Formats what the schema itself rejects.
-fn bounds(field: &Value) -> Vec<String> {
+/// Formats what the schema itself rejects, apart from patterns and what the description says, too.
+fn bounds(field: &Value, description: &str) -> Vec<String> {
     let mut bounds = Vec::new();
     let choices: Vec<_> =
         field["enum"].as_array().into_iter().flatten().map(|choice| format!("`{}`", text(choice))).collect();
     if !choices.is_empty() {
         bounds.push(choices.join(", "));
     }
+    let is_described = |bound: &Value| {
+        let mut numbers = description.split(|sign: char| !sign.is_ascii_digit());
+        numbers.any(|number| number == text(bound))
+    };
     for (least, most, of) in
         [("minLength", "maxLength", " characters"), ("minItems", "maxItems", " entries"), ("minimum", "maximum", "")]
     {
         match (&field[least], &field[most]) {
             (Value::Null, Value::Null) => {}
+            (_, most) if is_described(most) => {}
             (Value::Null, most) => bounds.push(format!("at most {}{of}", text(most))),
             (least, Value::Null) => bounds.push(format!("at least {}{of}", text(least))),
             (least, most) if field["exclusiveMinimum"] == true => {
@@ -148,12 +153,9 @@ fn bounds(field: &Value) -> Vec<String> {
             (least, most) => bounds.push(format!("{} to {}{of}", text(least), text(most))),
         }
     }
-    if let Some(pattern) = field["pattern"].as_str() {
-        let fence = if pattern.contains('`') { "``" } else { "`" };
-        bounds.push(format!("{fence}{}{fence}", pattern.replace('|', "\\|")));
-    }
     if field["type"] == "array" {
-        bounds.extend(self::bounds(&field["items"]).into_iter().map(|bound| format!("each {bound}")));
+        let each = self::bounds(&field["items"], description).into_iter();
+        bounds.extend(each.map(|bound| format!("each {bound}")));
     }
     bounds
 }

@@ -142,7 +142,7 @@ async fn every_command_on_every_page_that_only_reads_works() {
             read += 1;
         }
     }
-    assert!(read > 25, "{read} commands were run");
+    assert!(read > 20, "{read} commands were run");
     let nothing_sent = ["updateDeploymentById", "deleteDeploymentById"].map(|operation| shop.calls(operation));
     assert_eq!(nothing_sent, [0, 0], "{CREDENTIALS}");
 }

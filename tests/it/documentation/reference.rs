@@ -83,7 +83,8 @@ fn fields(path: &str, schema: &Value, base: &Value, rows: &mut String, described
         for (suffix, member) in [("", None), ("[]", Some("items")), (".*", Some("additionalProperties"))] {
             let (field, base) = member.map_or((field, base), |member| (&field[member], &base[member]));
             // Conditions have the fields of conditions of every Kubernetes resource.
-            let properties = field["properties"].as_object().filter(|_| !path.ends_with(".conditions"));
+            let is_known = path.ends_with(".conditions") || is_reference(field);
+            let properties = field["properties"].as_object().filter(|_| !is_known);
             let Some(properties) = properties else { continue };
             let place = format!("{path}{suffix}");
             let key = json!([properties, field["required"]]).to_string();
@@ -108,6 +109,11 @@ fn fields(path: &str, schema: &Value, base: &Value, rows: &mut String, described
     }
 }
 
+/// Whether a field is an object that names another one.
+fn is_reference(field: &Value) -> bool {
+    field["properties"].as_object().is_some_and(|properties| properties.keys().eq(["name"]))
+}
+
 fn kind(field: &Value) -> String {
     match (field["type"].as_str(), field["format"].as_str()) {
         (Some("array"), _) => match field["x-kubernetes-list-type"].as_str() {
@@ -120,6 +126,7 @@ fn kind(field: &Value) -> String {
             _ => format!("list of {}", kind(&field["items"])),
         },
         (Some("object"), _) if field["additionalProperties"].is_object() => "map".to_owned(),
+        (Some("object"), _) if is_reference(field) => "object with `name`".to_owned(),
         (Some("string"), Some("date-time")) => "time".to_owned(),
         (Some("integer"), Some(format)) => format!("integer ({format})"),
         (Some(kind), _) => kind.to_owned(),

@@ -1,4 +1,4 @@
-//! The reasons of conditions, each with the sentence that `docs/conditions.md` lists.
+//! The reasons of conditions, each with the sentence that begins its section of `docs/troubleshooting.md`.
 //!
 //! This module does not know how a condition is written (`conditions.rs`) or when a reason applies (`status.rs` of each
 //! kind).

@@ -39,7 +39,7 @@ fn reference(crd: &CustomResourceDefinition, base: Option<&Value>) -> String {
     let (names, version) = (&crd.spec.names, &crd.spec.versions[0].name);
     let short: Vec<_> = names.short_names.iter().flatten().map(|name| format!("`{name}`")).collect();
     let (group, plural, short) = (&crd.spec.group, &names.plural, short.join(", "));
-    let mut text = format!("`{group}/{version}`, plural `{plural}`, short {short}. {REFUSED}\n");
+    let mut text = format!("`{group}/{version}`, plural `{plural}`, short {short}.\n{REFUSED}\n");
     if base.is_some() {
         text.push_str("\nAll other fields are those of a [ConnectProject](connectproject.md#reference).\n");
     }

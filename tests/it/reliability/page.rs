@@ -41,9 +41,9 @@ fn groups(tables: &[Vec<Row>]) -> Vec<Vec<String>> {
         for (row, (_, names)) in rows.iter().enumerate() {
             for Name { text, to, happened } in names {
                 let place = (table, row, *to, *happened);
-                match faults.iter_mut().find(|(known, _)| known == text) {
+                match faults.iter_mut().find(|(known, _)| *known == text.as_str()) {
                     Some((_, places)) => places.push(place),
-                    None => faults.push((text, vec![place])),
+                    None => faults.push((text.as_str(), vec![place])),
                 }
             }
         }

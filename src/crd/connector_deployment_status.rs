@@ -1,7 +1,8 @@
 //! Status of a `ConnectorDeployment`: the observed state, and in one string what must survive a restart of the operator. It
 //! never contains a secret.
 //!
-//! The constants bound the sizes, because a status is stored with the object; the writer truncates to them. No schema bounds a
+//! The constants bound the sizes, because a status is stored with the object; the writer truncates to them. No schema
+//! bounds a
 //! text of the service: it would make the status invalid.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};

@@ -1,4 +1,5 @@
-//! Rule 3: a resource whose deployment is gone, and whose key another deployment has, goes on once that one is gone, too.
+//! Rule 3: a resource whose deployment is gone, and whose key another deployment has, goes on once that one is gone,
+//! too.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Rules 15 and 16: a pinned deployment that does not run its version. That is reported, and changes are sent all the same.
+//! Rules 15 and 16: a pinned deployment that does not run its version. That is reported, and changes are sent all the
+//! same.
 
 use std::time::Duration;
 

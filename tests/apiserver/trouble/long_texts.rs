@@ -82,7 +82,8 @@ async fn long_texts_of_the_service_make_no_status_invalid() {
     assert!(shop.dev.world().all(shop.dev.now()).is_empty());
 }
 
-/// Only the end of the build id tells that a redeploy has arrived whose response was lost, and which is over before anybody
+/// Only the end of the build id tells that a redeploy has arrived whose response was lost, and which is over before
+/// anybody
 /// looks.
 #[tokio::test]
 async fn a_build_id_is_compared_to_its_end() {

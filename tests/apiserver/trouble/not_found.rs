@@ -1,4 +1,5 @@
-//! A project that answers 404 to everything, because it or its API client was removed, or a gateway has lost it: nothing is
+//! A project that answers 404 to everything, because it or its API client was removed, or a gateway has lost it:
+//! nothing is
 //! concluded about its deployments.
 
 use std::time::Duration;

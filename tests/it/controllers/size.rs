@@ -1,4 +1,5 @@
-//! The maximum size of a status: every field of every kind filled as far as its schema or its writer allows, then bounded as
+//! The maximum size of a status: every field of every kind filled as far as its schema or its writer allows, then
+//! bounded as
 //! the operator bounds what it writes.
 
 use connect_operator::controllers::connect_project;

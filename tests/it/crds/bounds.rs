@@ -1,4 +1,5 @@
-//! Everything in a schema that can grow has a bound, so that one object cannot fill the memory of the operator. Texts in a
+//! Everything in a schema that can grow has a bound, so that one object cannot fill the memory of the operator. Texts
+//! in a
 //! status have one only where they are the operator's: a bound for a text of the service would make the status invalid.
 
 use connect_operator::crd;

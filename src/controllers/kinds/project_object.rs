@@ -17,7 +17,7 @@ pub trait ProjectObject: ManagedKind {
     /// Returns the namespace of the Secret with its credentials. `operator`: the namespace of the operator, for a
     /// cluster-scoped kind.
     fn own_namespace(&self, operator: &str) -> String {
-        self.namespace().unwrap_or_else(|| operator.to_owned())
+        if Self::KIND.is_cluster_scoped() { operator.to_owned() } else { self.namespace().unwrap_or_default() }
     }
 }
 

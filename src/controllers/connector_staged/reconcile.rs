@@ -153,13 +153,9 @@ impl<'a> Reconciler<'a> {
         if let Some(pause) = self.memory.backoff.left(&asked, self.context.clock.now()) {
             return Ok(Next::Again(Some(pause)));
         }
-        let permit = match remote.enter(self.object_ref) {
+        let permit = match remote.enter(self.object_ref).await {
             Ok(permit) => permit,
-            Err(NotAdmitted::Queued) => return Ok(Next::Again(None)),
-            Err(NotAdmitted::Paused(outage)) => {
-                tracing::debug!(outage = ?outage.kind, "the reconcile waits for the end of a short pause");
-                return Ok(Next::Again(None));
-            }
+            Err(NotAdmitted::Moved) => return Ok(Next::Again(Some(Duration::ZERO))),
             Err(NotAdmitted::CircuitOpen(outage)) => {
                 let condition = problem::condition_of_outage(&outage, &identity.project_key);
                 return self.report_outage(identity, &state, condition).await;

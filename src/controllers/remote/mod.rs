@@ -48,13 +48,14 @@ use jiff::Timestamp;
 use connect_api::model::Deployment;
 
 pub use crate::controllers::reporting::outage::{Outage, OutageKind};
+pub use concurrency_limiter::ConcurrencyPermit;
 pub(super) use jitter::Jitter;
 pub use lookups::{Cadence, Found, Lookup, LookupResult};
 pub use registry_cache::{RegistryAnswer, RegistryConnector, RegistryEntry, RegistryKey};
 pub use registry_reader::ask;
 pub use remotes::Remotes;
 pub use settings::{ConnectFactory, Connection, Settings};
-pub use state::{ConcurrencyPermit, Login, Remote};
+pub use state::{Login, Remote};
 
 /// An observation of a deployment.
 #[derive(Clone, Debug)]
@@ -77,15 +78,13 @@ pub enum PollRate {
     Settled(Duration),
 }
 
-/// Why a reconcile may not use the remote now. Its object is enqueued when it may try again.
+/// Why a reconcile may not use the remote now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotAdmitted {
-    /// All permits are in use.
-    Queued,
+    /// The object has to use another remote: its reconcile begins again.
+    Moved,
     /// The circuit breaker is open: the remote must not be called.
     CircuitOpen(Outage),
-    /// The same, for a pause that only the log reports.
-    Paused(Outage),
 }
 
 /// The health of a remote.

@@ -180,12 +180,14 @@ async fn nothing_is_sent_inside_retry_after() {
     bench.pass(Duration::from_millis(7_320)).await;
     let error = api.deployment(&by_key).await.expect_err("it is held back");
     assert_eq!((error.failure, error.retry_after), (Failure::HeldBack, Some(Duration::from_millis(1))));
-    assert!(matches!(
-        bench.remote.enter(&object_ref(1)),
-        Err(NotAdmitted::Paused(outage)) if outage.kind == OutageKind::Throttled && outage.until == later(START, Duration::from_millis(7_321))
-    ));
+    let outage = bench.remote.outage().expect("it asked for a pause");
+    assert_eq!((outage.kind, outage.until), (OutageKind::Throttled, later(START, Duration::from_millis(7_321))));
+    let (remote, waiter) = (Arc::clone(&bench.remote), object_ref(1));
+    let mut waiting = Box::pin(remote.enter(&waiter));
+    assert!(waiting.as_mut().now_or_never().is_none(), "a pause that is not reported is waited for");
     assert_eq!(bench.service.calls(), []);
     bench.pass(Duration::from_millis(2)).await;
+    assert!(waiting.now_or_never().is_some_and(|admission| admission.is_ok()));
     assert!(!bench.service.calls().is_empty());
     assert!(api.deployment(&by_key).await.is_ok());
 }
@@ -212,7 +214,7 @@ async fn rule_21_a_call_is_held_back_with_the_same_message_after_each_attempt() 
 }
 
 #[tokio::test]
-async fn a_dead_remote_costs_few_calls_and_its_queue_is_enqueued_once_it_answers() {
+async fn a_dead_remote_costs_few_calls_and_whoever_was_refused_is_enqueued_once_it_answers() {
     let mut bench = Bench::new(100, 2);
     bench.settle().await;
     let project = ObjectRef::project("default", "shop");
@@ -225,7 +227,7 @@ async fn a_dead_remote_costs_few_calls_and_its_queue_is_enqueued_once_it_answers
     let calls = bench.service.calls().len();
     assert!((3..=5).contains(&calls), "{calls} calls in 10 s");
     for number in [3, 1, 2, 1] {
-        assert!(matches!(bench.remote.enter(&object_ref(number)), Err(NotAdmitted::CircuitOpen(_))));
+        assert!(matches!(bench.remote.enter(&object_ref(number)).await, Err(NotAdmitted::CircuitOpen(_))));
     }
     bench.pass(Duration::from_mins(30)).await;
     let calls = bench.service.calls().len();
@@ -243,37 +245,30 @@ async fn a_dead_remote_costs_few_calls_and_its_queue_is_enqueued_once_it_answers
     bench.settle().await;
     assert_eq!(bench.remote.health(), Health::Good { last_poll: bench.clock.now() });
     let enqueued = bench.enqueued();
-    let place = |object_ref: &ObjectRef| enqueued.iter().position(|enqueued| enqueued == object_ref);
-    assert!(enqueued.contains(&project));
-    assert!(place(&object_ref(3)) < place(&object_ref(1)), "{enqueued:?}");
-    let permits = (bench.remote.enter(&object_ref(3)), bench.remote.enter(&object_ref(1)));
-    assert!(permits.0.is_ok() && permits.1.is_ok());
-    assert!(matches!(bench.remote.enter(&object_ref(2)), Err(NotAdmitted::Queued)));
-    drop(permits);
-    assert_eq!(bench.enqueued().last(), Some(&object_ref(2)), "a released permit enqueues the next object");
+    for object_ref in [&object_ref(1), &object_ref(2), &object_ref(3), &project] {
+        assert!(enqueued.contains(object_ref), "{object_ref:?} of {enqueued:?}");
+    }
 }
 
 #[tokio::test]
-async fn rule_20_an_outage_enqueues_the_objects_that_wait_for_a_permit_or_a_read() {
+async fn rule_20_an_outage_is_reported_by_the_objects_that_wait_for_a_permit_or_a_read() {
     let mut bench = Bench::new(3, 1);
     bench.settle().await;
-    let permit = bench.remote.enter(&object_ref(0));
+    let permit = bench.remote.enter(&object_ref(0)).await;
     assert!(permit.is_ok());
-    assert!(matches!(bench.remote.enter(&object_ref(1)), Err(NotAdmitted::Queued)));
+    let (remote, waiter) = (Arc::clone(&bench.remote), object_ref(1));
+    let mut waiting = Box::pin(remote.enter(&waiter));
+    assert!(waiting.as_mut().now_or_never().is_none());
     bench.service.world().mood = Mood::Fails(failure(Failure::NotSent));
     request_reads(&bench, 2..3);
     bench.settle().await;
-    assert!(matches!(bench.remote.enter(&object_ref(2)), Err(NotAdmitted::Paused(_))), "one failure");
+    assert!(waiting.as_mut().now_or_never().is_none(), "one failure");
     // It still has the permit from before the outage.
     request_reads(&bench, 0..1);
-    bench.enqueued();
+    assert!(bench.enqueued().contains(&object_ref(2)));
     bench.pass(Duration::from_mins(30)).await;
-    assert_eq!(
-        bench.enqueued(),
-        [object_ref(1), object_ref(2), object_ref(0)],
-        "once, and only objects that do not know of the outage"
-    );
-    assert!(matches!(bench.remote.enter(&object_ref(1)), Err(NotAdmitted::CircuitOpen(_))));
+    assert!(matches!(waiting.now_or_never(), Some(Err(NotAdmitted::CircuitOpen(_)))));
+    assert_eq!(bench.enqueued(), [object_ref(0)], "once, and only objects that do not know of the outage");
 }
 
 #[tokio::test]
@@ -307,18 +302,6 @@ async fn a_project_without_rights_is_called_once_in_five_minutes() {
 }
 
 #[tokio::test]
-async fn an_unused_reservation_does_not_block_the_queue() {
-    let mut bench = Bench::new(0, 1);
-    bench.settle().await;
-    let permit = bench.remote.enter(&object_ref(0)).expect("there is room");
-    assert!(bench.remote.enter(&object_ref(1)).is_err() && bench.remote.enter(&object_ref(2)).is_err());
-    drop(permit);
-    assert_eq!(bench.enqueued(), [object_ref(1)]);
-    bench.pass(Duration::from_secs(3)).await;
-    assert_eq!(bench.enqueued(), [object_ref(2)]);
-}
-
-#[tokio::test]
 async fn the_resting_poller_is_notified_only_of_what_is_due_earlier() {
     let bench = Bench::new(10, 16);
     let notified = || bench.remote.notify.notified().now_or_never().is_some();
@@ -348,7 +331,7 @@ async fn an_unreadable_registry_does_not_open_the_circuit_breaker() {
         for _ in 0..3 {
             assert!(api.connector(&Selector::Key("tax".into())).await.is_err(), "{case}");
         }
-        assert!(bench.remote.enter(&object_ref(1)).is_ok(), "{case}");
+        assert!(bench.remote.enter(&object_ref(1)).await.is_ok(), "{case}");
         assert!(matches!(bench.remote.health(), Health::Good { .. }), "{case}");
     }
 }

@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use connect_api::error::Failure;
 use connect_api::{Rate, Selector};
+use futures::FutureExt;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::*;
@@ -140,7 +141,7 @@ async fn new_credentials_close_the_circuit_breaker_and_polling_goes_on() {
     assert_eq!(bench.next().await, project("one"));
     assert_eq!(bench.next().await, object_ref(1), "it has to report why it waits");
     assert!(matches!(remote.health(), Health::Failing(why) if why.kind == OutageKind::CredentialsRejected));
-    assert!(matches!(remote.enter(&object_ref(2)), Err(NotAdmitted::CircuitOpen(_))));
+    assert!(matches!(remote.enter(&object_ref(2)).await, Err(NotAdmitted::CircuitOpen(_))));
 
     bench.service.world().mood = Mood::Works;
     assert!(Arc::ptr_eq(&bench.claim(&project("one"), "right", 10), &remote));
@@ -195,14 +196,24 @@ async fn releasing_the_last_claim_ends_the_poller_and_enqueues_every_object() {
     let far = ObjectRef::deployment("elsewhere", "tax");
     remote.poll(&far, &id(2), PollRate::Settled(Duration::from_mins(5)));
 
+    let mut held = Vec::new();
+    while let Some(Ok(permit)) = remote.enter(&far).now_or_never() {
+        held.push(permit);
+    }
+    let mut waiting = Box::pin(remote.enter(&far));
+    assert!(waiting.as_mut().now_or_never().is_none(), "all {} permits are held", held.len());
+
     bench.remotes.release(&project("one"));
     assert_eq!(bench.next().await, object_ref(1), "of this namespace");
+    assert!(waiting.as_mut().now_or_never().is_none(), "it came through the other project");
     bench.remotes.release(&neighbour);
     assert_eq!(bench.next().await, far);
+    assert!(matches!(waiting.await, Err(NotAdmitted::Moved)), "its reconcile begins again");
+    assert!(matches!(remote.enter(&far).await, Err(NotAdmitted::Moved)), "no object waits here for ever");
+    drop(held);
     let (name, interval) =
         (RegistryKey { selector: Selector::Key("tax".into()), staged: false }, Duration::from_mins(5));
-    let waits: [(&str, &dyn Fn() -> bool); 4] = [
-        ("a permit", &|| matches!(remote.enter(&far), Err(NotAdmitted::Queued))),
+    let waits: [(&str, &dyn Fn() -> bool); 3] = [
         ("a record", &|| remote.polled_record(&far, &id(2), START).is_none()),
         ("a registry entry", &|| remote.registry_entry(&far, &name, interval, START).is_none()),
         ("a lookup", &|| remote.look_up(&far, &lookup(), START, interval).is_none()),

@@ -1,6 +1,6 @@
 //! One remote project: the lock around its state, and what follows each change of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::circuit_breaker::{BreakerState, CallScope, Caller, CircuitBreaker, Permit};
-use super::concurrency_limiter::ConcurrencyLimiter;
+use super::concurrency_limiter::{Admission, ConcurrencyLimiter, Waiter};
 use super::jitter::Jitter;
 use super::lookups::Lookups;
 use super::permissions::Permissions;
@@ -65,6 +65,10 @@ pub(super) struct RemoteState {
     pub(super) counted: Option<(u64, Timestamp)>,
     /// Objects to enqueue at the end of the change, while its lock is still held.
     pub(super) enqueue: Vec<ObjectRef>,
+    /// Waiting reconciles to answer after the change: with a permit, or why there is none.
+    pub(super) answers: Vec<(Waiter, Option<NotAdmitted>)>,
+    /// Objects that were refused a permit because of an outage; they are enqueued when it is over.
+    pub(super) refused: BTreeSet<ObjectRef>,
     pub(super) client: Arc<dyn Connection>,
     /// The settings of the client.
     pub(super) settings: Settings,
@@ -93,6 +97,14 @@ impl RemoteState {
         ReportedHealth { health: mem::discriminant(&health), outage, answered: self.counted.is_some() }
     }
 
+    /// Refuses a permit to the chosen objects that wait for one.
+    fn refuse(&mut self, chosen: impl Fn(&ObjectRef) -> bool, why: &NotAdmitted) -> Vec<ObjectRef> {
+        let refused = self.concurrency_limiter.dismiss(chosen);
+        let (object_refs, waiters): (Vec<_>, Vec<_>) = refused.into_iter().unzip();
+        self.answers.extend(waiters.into_iter().map(|waiter| (waiter, Some(why.clone()))));
+        object_refs
+    }
+
     /// Whether the remote is reported as not usable.
     pub(super) fn is_failing(&self) -> bool {
         matches!(self.circuit_breaker.health(), Health::Failing(_))
@@ -116,14 +128,12 @@ impl RemoteState {
         self.enqueue.extend(enqueued);
     }
 
-    /// Returns when the poller must act because of the circuit breaker, the queue or the age of the count.
+    /// Returns when the poller must act because of the circuit breaker or the age of the count.
     pub(super) fn next_due(&self) -> Timestamp {
         if let Some(outage) = self.circuit_breaker.outage() {
             return outage.until;
         }
-        let count = self.counted.map_or(Timestamp::MIN, |(_, at)| later(at, COUNT_AGE));
-        let expiry = self.concurrency_limiter.next_expiry().unwrap_or(Timestamp::MAX);
-        count.min(expiry)
+        self.counted.map_or(Timestamp::MIN, |(_, at)| later(at, COUNT_AGE))
     }
 }
 
@@ -147,6 +157,8 @@ impl Remote {
             jitter: Jitter::new(seed),
             counted: None,
             enqueue: Vec::new(),
+            answers: Vec::new(),
+            refused: BTreeSet::new(),
             client,
             settings,
             claims: BTreeMap::new(),
@@ -167,32 +179,24 @@ impl Remote {
         }
     }
 
-    /// Requests a permit. A refused object joins the queue, once, and is enqueued when it may try again.
+    /// Waits for a permit, also during a pause that only the log reports. An object that an outage refuses one is enqueued
+    /// when the outage is over.
     ///
     /// # Errors
-    /// Why no permit is available now.
-    pub fn enter(self: &Arc<Self>, object_ref: &ObjectRef) -> Result<ConcurrencyPermit, NotAdmitted> {
-        let now = self.clock.now();
-        self.change(|state| {
-            if state.enqueue_if_closed(object_ref) {
-                return Err(NotAdmitted::Queued);
+    /// Why there is no permit.
+    pub async fn enter(self: &Arc<Self>, object_ref: &ObjectRef) -> Admission {
+        let waiting = self.change(|state| {
+            if state.closed {
+                return Err(NotAdmitted::Moved);
             }
-            if let Some(outage) = state.circuit_breaker.outage() {
-                let outage = outage.clone();
-                // A pause that is not worth reporting is not worth two writes of each status.
-                if !state.is_failing() {
-                    state.concurrency_limiter.queue_up(object_ref);
-                    return Err(NotAdmitted::Paused(outage));
-                }
-                state.concurrency_limiter.wait(object_ref);
+            if let Health::Failing(outage) = state.circuit_breaker.health() {
+                state.refused.insert(object_ref.clone());
                 return Err(NotAdmitted::CircuitOpen(outage));
             }
-            if state.concurrency_limiter.enter(object_ref, now) {
-                Ok(ConcurrencyPermit { remote: Arc::clone(self) })
-            } else {
-                Err(NotAdmitted::Queued)
-            }
-        })
+            Ok(state.concurrency_limiter.wait(object_ref, Arc::clone(self)))
+        })?;
+        // Each one is answered, as long as the remote exists.
+        waiting.await.unwrap_or(Err(NotAdmitted::Moved))
     }
 
     /// Identifies the credentials that the remote is called with now.
@@ -223,6 +227,12 @@ impl Remote {
         self.state.lock().circuit_breaker.health()
     }
 
+    /// Returns why no call passes now, even if only the log reports it.
+    #[must_use]
+    pub fn outage(&self) -> Option<Outage> {
+        self.state.lock().circuit_breaker.outage().cloned()
+    }
+
     /// Returns which of `rights` the newest token lacks, in the order of `rights`; nothing if the token response did
     /// not name its scopes. `object_ref` is enqueued when a token names other scopes.
     #[must_use]
@@ -233,18 +243,18 @@ impl Remote {
         })
     }
 
-    /// Removes all that is kept for `object_ref`: polls, pending reads and its place in the queue.
+    /// Removes all that is kept for `object_ref`, such as polls and pending reads.
     pub fn forget(&self, object_ref: &ObjectRef) {
         self.change(|state| {
             state.view.forget(object_ref);
             state.registry_cache.forget(object_ref);
             state.lookups.forget(object_ref);
             state.permissions.forget(object_ref);
-            state.concurrency_limiter.forget(object_ref);
+            state.refused.remove(object_ref);
         });
     }
 
-    /// Returns every object that something is kept for: polls, pending reads or a place in the queue.
+    /// Returns every object that something is kept for, such as polls and pending reads.
     pub(super) fn object_refs(&self) -> Vec<ObjectRef> {
         let state = self.state.lock();
         let watched = state.view.entries().map(|(object_ref, _)| object_ref);
@@ -252,7 +262,7 @@ impl Remote {
             .chain(state.registry_cache.object_refs())
             .chain(state.lookups.object_refs())
             .chain(state.permissions.object_refs())
-            .chain(state.concurrency_limiter.object_refs())
+            .chain(&state.refused)
             .cloned()
             .collect()
     }
@@ -311,7 +321,9 @@ impl Remote {
             dismissed.extend(state.registry_cache.dismiss(&chosen));
             dismissed.extend(state.lookups.dismiss(&chosen));
             dismissed.extend(state.permissions.dismiss(&chosen));
-            dismissed.extend(state.concurrency_limiter.dismiss(&chosen));
+            dismissed.extend(state.refused.extract_if(.., |object_ref| chosen(object_ref)));
+            // Their reconciles begin again.
+            state.refuse(&chosen, &NotAdmitted::Moved);
             dismissed.sort();
             dismissed.dedup();
             state.enqueue.extend(dismissed);
@@ -334,8 +346,9 @@ impl Remote {
         let result = change(&mut state);
         let now = self.clock.now();
         if state.circuit_breaker.position(now) == BreakerState::Closed {
-            let reserved = state.concurrency_limiter.admit_next(now);
-            state.enqueue.extend(reserved);
+            let RemoteState { enqueue, refused, answers, concurrency_limiter, .. } = &mut *state;
+            enqueue.extend(mem::take(refused));
+            answers.extend(concurrency_limiter.admit_next().into_iter().map(|waiter| (waiter, None)));
         }
         let after = state.reported_health();
         if after != before {
@@ -343,11 +356,17 @@ impl Remote {
             if turned {
                 state.log_health();
             }
-            let RemoteState { claims, enqueue, concurrency_limiter, view, registry_cache, .. } = &mut *state;
+            if let Health::Failing(outage) = state.circuit_breaker.health()
+                && turned
+            {
+                // No permits from now on.
+                let refused = state.refuse(|_| true, &NotAdmitted::CircuitOpen(outage));
+                state.refused.extend(refused);
+            }
+            let RemoteState { claims, enqueue, view, registry_cache, .. } = &mut *state;
             enqueue.extend(claims.keys().cloned());
             if turned && after.outage.is_some() {
-                // No permits and no reads from now on: the objects that wait for one have to report why.
-                enqueue.extend(concurrency_limiter.take_unreported());
+                // No reads from now on: the objects that wait for one have to report why.
                 enqueue.extend(view.take_unreported());
                 enqueue.extend(registry_cache.waiting().cloned());
             }
@@ -361,6 +380,9 @@ impl Remote {
             // The receiver is gone only when the operator shuts down.
             let _ = self.enqueue.send(object_ref);
         }
+        let answers = mem::take(&mut state.answers);
+        drop(state);
+        answers.into_iter().for_each(|(waiter, refused)| waiter.answer(refused));
         result
     }
 }
@@ -369,17 +391,5 @@ impl Remote {
 fn wake(resting_until: &mut Option<Timestamp>, due: Timestamp, task: &Notify) {
     if resting_until.take_if(|until| due < *until).is_some() {
         task.notify_one();
-    }
-}
-
-/// The right of one reconcile to use the remote; dropping it admits the next one.
-#[must_use]
-pub struct ConcurrencyPermit {
-    remote: Arc<Remote>,
-}
-
-impl Drop for ConcurrencyPermit {
-    fn drop(&mut self) {
-        self.remote.change(|state| state.concurrency_limiter.leave());
     }
 }

@@ -29,9 +29,7 @@ use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::queue::backoff;
 use connect_operator::controllers::references::Named;
 use connect_operator::controllers::references::Source;
-use connect_operator::controllers::remote::{
-    ConnectFactory, Connection, NotAdmitted, Outage, Remote, Remotes, Settings,
-};
+use connect_operator::controllers::remote::{ConnectFactory, Connection, Outage, Remote, Remotes, Settings};
 use connect_operator::controllers::values::digest::DigestKey;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::crd::shared::RemoteIdentity;
@@ -268,10 +266,7 @@ impl Desk {
 
     /// Returns why the circuit breaker of the project is open, if it is.
     pub(super) fn closed(&self) -> Option<Outage> {
-        match self.remote.enter(&self.object_ref) {
-            Ok(_) | Err(NotAdmitted::Queued) => None,
-            Err(NotAdmitted::CircuitOpen(outage) | NotAdmitted::Paused(outage)) => Some(outage),
-        }
+        self.remote.outage()
     }
 
     /// Makes one read, and one call at most. `before_the_call` can make it fail.

@@ -52,7 +52,7 @@ use crate::controllers::reconcile::record::{self, identity_changed};
 use crate::controllers::reconcile::unwritten::Unwritten;
 use crate::controllers::reconcile::{self, NOT_YET_RECONCILED_AGAIN, Next, PROJECT_AGAIN, is_ours, panics};
 use crate::controllers::references::{Named, Reference};
-use crate::controllers::remote::{Login, NotAdmitted, Outage, Remote};
+use crate::controllers::remote::{Login, NotAdmitted, Remote};
 use crate::controllers::reporting::problem;
 use crate::controllers::reporting::reconcile_outcome::ReconcileOutcome;
 use crate::controllers::reporting::refusal;
@@ -174,13 +174,9 @@ impl<'a> Reconciler<'a> {
         if let Some(pause) = self.cache.backoff.left(&asked, self.context.clock.now()) {
             return Ok(Next::Again(Some(pause)));
         }
-        let permit = match remote.enter(self.object_ref) {
+        let permit = match remote.enter(self.object_ref).await {
             Ok(permit) => permit,
-            Err(NotAdmitted::Queued) => return Ok(Next::Again(None)),
-            Err(NotAdmitted::Paused(Outage { kind, error, until, .. })) => {
-                tracing::debug!(outage = ?kind, %error, %until, "the reconcile waits for the end of a short pause");
-                return Ok(Next::Again(None));
-            }
+            Err(NotAdmitted::Moved) => return Ok(Next::Again(Some(Duration::ZERO))),
             Err(NotAdmitted::CircuitOpen(outage)) => {
                 let condition = problem::condition_of_outage(&outage, &project.identity.project_key);
                 return self.report_outage(&identity, condition).await;

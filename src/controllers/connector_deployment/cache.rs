@@ -37,10 +37,8 @@ pub struct Cache {
     pub last_observation: Option<Timestamp>,
     /// The version of the connector in the registry, as it was known last.
     pub registered: Option<i64>,
-    /// Generation for which the registry is asked past its cache, and since when.
+    /// Generation for which the registry is read once more, and since when.
     pub doubted: Option<(i64, Timestamp)>,
-    /// Since when the registry is read again for the declarations that a call needs.
-    pub declarations_asked: Option<Timestamp>,
     /// The version of the deployment that is verified, and since when it is settled in this version. Older lookups are
     /// not used.
     pub verified_since: Option<(i64, Timestamp)>,

@@ -1,19 +1,29 @@
-//! The registry entries of the connectors that resources of a project name, each read once for all of them. Pure.
+//! The registry entries of the connectors that resources of a project name, each read once for all of them.
 //!
-//! A connector is read at the shortest interval of the objects that name it, and enqueues them when it has changed. If
-//! it cannot be read, the earlier answer stays but is no longer current: objects proceed without a check against it.
+//! A reconcile waits for an entry that is new enough. A connector is also read at the shortest interval of the objects that
+//! name it, beside the poller, and enqueues them when it has changed. If it cannot be read, the earlier answer stays but is
+//! not current: objects proceed without a check against it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clock::later;
-use connect_api::Selector;
 use connect_api::model::{Connector, ConnectorStaged, DeclaredApplication, DeclaredGlobal, IsPreviewable};
+use connect_api::{ApiError, ConnectApi, Selector};
+use futures::{StreamExt, stream};
 use jiff::Timestamp;
+use tokio::sync::Mutex;
+use tracing::Instrument as _;
 
+use super::Remote;
+use super::circuit_breaker::{BreakerState, Caller};
 use super::jitter::Jitter;
 use crate::controllers::object_ref::ObjectRef;
+use crate::controllers::spans;
+
+/// Connectors read at once beside the poller.
+const READS_AT_ONCE: usize = 4;
 
 /// The way a resource names a connector.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -106,10 +116,11 @@ pub struct RegistryEntry {
 struct Entry {
     /// The objects that name it, each with its interval.
     users: BTreeMap<ObjectRef, Duration>,
-    /// The objects that wait for an entry that is not older than this.
-    waiting: BTreeMap<ObjectRef, Timestamp>,
     known: Option<RegistryEntry>,
+    /// When it is read again beside the poller.
     due: Timestamp,
+    /// Locked by the one that reads it.
+    reader: Arc<Mutex<()>>,
 }
 
 /// The connectors that the resources of one project name.
@@ -121,80 +132,65 @@ pub(super) struct RegistryCache {
 }
 
 impl RegistryCache {
-    /// Takes the entry if it was read at `newer_than` or later; otherwise a read is pending, and [`RegistryCache::observe`]
-    /// returns the object once it is done.
-    pub(super) fn take(
-        &mut self,
-        object_ref: &ObjectRef,
-        name: &RegistryKey,
-        interval: Duration,
-        newer_than: Timestamp,
-        now: Timestamp,
-    ) -> Option<RegistryEntry> {
+    /// Notes that the object names the connector; returns its entry.
+    fn note(&mut self, object_ref: &ObjectRef, name: &RegistryKey, interval: Duration) -> &Entry {
         if self.named.get(object_ref) != Some(name) {
             self.forget(object_ref);
             self.named.insert(object_ref.clone(), name.clone());
         }
-        let new = || Entry { users: BTreeMap::new(), waiting: BTreeMap::new(), known: None, due: now };
-        let entry = self.entries.entry(name.clone()).or_insert_with(new);
+        let entry = self.entries.entry(name.clone()).or_insert_with(|| Entry {
+            users: BTreeMap::new(),
+            known: None,
+            due: Timestamp::MAX,
+            reader: Arc::default(),
+        });
         entry.users.insert(object_ref.clone(), interval);
-        if let Some(registry_entry) = entry.known.as_ref().filter(|registry_entry| registry_entry.at >= newer_than) {
-            entry.waiting.remove(object_ref);
-            return Some(registry_entry.clone());
+        if let Some(known) = &entry.known {
+            entry.due = entry.due.min(later(known.at, interval));
         }
-        entry.waiting.insert(object_ref.clone(), newer_than);
-        entry.due = entry.due.min(now.max(newer_than));
-        None
+        entry
     }
 
-    /// Returns the connectors to read now: first those that an object waits for, and the longest due first.
-    pub(super) fn due(&self, now: Timestamp) -> Vec<RegistryKey> {
-        let mut due: Vec<_> = self.entries.iter().filter(|(_, entry)| entry.due <= now).collect();
-        due.sort_by_key(|(_, entry)| (entry.waiting.is_empty(), entry.due));
-        due.into_iter().map(|(name, _)| name.clone()).collect()
+    /// Returns what was read of the connector at `newer_than` or later.
+    fn known(&self, name: &RegistryKey, newer_than: Timestamp) -> Option<&RegistryEntry> {
+        self.entries.get(name)?.known.as_ref().filter(|known| known.at >= newer_than)
     }
 
-    /// Returns when the first connector is to be read.
-    pub(super) fn next(&self) -> Timestamp {
+    /// Returns the connectors that are due, each with the time of its last read.
+    fn due(&self, now: Timestamp) -> Vec<(RegistryKey, Arc<Mutex<()>>, Timestamp)> {
+        let due = self.entries.iter().filter(|(_, entry)| entry.due <= now);
+        let read_at = |entry: &Entry| entry.known.as_ref().map_or(Timestamp::MIN, |known| known.at);
+        due.map(|(name, entry)| (name.clone(), Arc::clone(&entry.reader), read_at(entry))).collect()
+    }
+
+    /// Returns when the first connector is due.
+    fn next(&self) -> Timestamp {
         self.entries.values().map(|entry| entry.due).min().unwrap_or(Timestamp::MAX)
     }
 
-    /// Records the answer to a request that left at `at`; returns the objects to enqueue: those that waited for it, and
-    /// if the answer differs from the one before, all that name the connector.
-    pub(super) fn observe(
+    /// Records the answer to a request that left at `at`. Returns the entry, and the objects to enqueue: all that name the
+    /// connector, if the answer differs from the one before.
+    fn observe(
         &mut self,
         name: &RegistryKey,
         at: Timestamp,
         found: RegistryAnswer,
         now: Timestamp,
         jitter: &mut Jitter,
-    ) -> BTreeSet<ObjectRef> {
-        let Some(entry) = self.entries.get_mut(name) else { return BTreeSet::new() };
-        let served = entry.waiting.extract_if(.., |_, newer_than| *newer_than <= at);
-        let mut enqueued: BTreeSet<ObjectRef> = served.map(|(object_ref, _)| object_ref).collect();
+    ) -> (RegistryEntry, Vec<ObjectRef>) {
         let current = found != RegistryAnswer::Unreadable;
+        let Some(entry) = self.entries.get_mut(name) else {
+            return (RegistryEntry { at, found, current }, Vec::new());
+        };
         let before = entry.known.take().map(|before| before.found);
         let changed = current && before.as_ref().is_some_and(|before| *before != found);
-        if changed {
-            enqueued.extend(entry.users.keys().cloned());
-        }
-        entry.known = Some(RegistryEntry { at, found: if current { found } else { before.unwrap_or(found) }, current });
+        let registry_entry =
+            RegistryEntry { at, found: if current { found } else { before.unwrap_or(found) }, current };
         let interval = entry.users.values().min().copied().unwrap_or(Duration::MAX);
-        let awaited = entry.waiting.values().min().map_or(Timestamp::MAX, |pending_read| now.max(*pending_read));
-        entry.due = later(now, jitter.stretch(interval)).min(awaited);
-        enqueued
-    }
-
-    /// Reads a connector so much later, because the request was not sent.
-    pub(super) fn postpone(&mut self, name: &RegistryKey, pause: Duration, now: Timestamp) {
-        if let Some(entry) = self.entries.get_mut(name) {
-            entry.due = later(now, pause);
-        }
-    }
-
-    /// Returns all objects that wait for an answer.
-    pub(super) fn waiting(&self) -> impl Iterator<Item = &ObjectRef> {
-        self.entries.values().flat_map(|entry| entry.waiting.keys())
+        entry.due = later(now, jitter.stretch(interval));
+        entry.known = Some(registry_entry.clone());
+        let enqueued = if changed { entry.users.keys().cloned().collect() } else { Vec::new() };
+        (registry_entry, enqueued)
     }
 
     /// Returns all objects that name a connector.
@@ -207,8 +203,8 @@ impl RegistryCache {
         for entry in self.entries.values_mut() {
             if let Some(registry_entry) = &mut entry.known {
                 registry_entry.at = Timestamp::MIN;
+                entry.due = now;
             }
-            entry.due = now;
         }
     }
 
@@ -216,7 +212,6 @@ impl RegistryCache {
         let Some(name) = self.named.remove(object_ref) else { return };
         let Some(entry) = self.entries.get_mut(&name) else { return };
         entry.users.remove(object_ref);
-        entry.waiting.remove(object_ref);
         if entry.users.is_empty() {
             self.entries.remove(&name);
         }
@@ -229,6 +224,119 @@ impl RegistryCache {
             self.forget(object_ref);
         }
         dismissed
+    }
+}
+
+impl Remote {
+    /// Returns the registry entry of a connector, read at `newer_than` or later, which is not in the future; reads the
+    /// registry if there is none. From now on the connector is read at this interval, or more often, and a change enqueues
+    /// `object_ref`. Each object has one connector: another one replaces it.
+    ///
+    /// # Errors
+    /// The request was held back, because the circuit breaker is open.
+    pub async fn registry_entry(
+        self: &Arc<Self>,
+        object_ref: &ObjectRef,
+        name: &RegistryKey,
+        interval: Duration,
+        newer_than: Timestamp,
+    ) -> Result<RegistryEntry, ApiError> {
+        let (reader, known) = self.change(|state| {
+            let reader = Arc::clone(&state.registry_cache.note(object_ref, name, interval).reader);
+            (reader, state.registry_cache.known(name, newer_than).cloned())
+        });
+        match known {
+            Some(known) => Ok(known),
+            None => self.read_connector(name, &reader, newer_than, Some(object_ref)).await,
+        }
+    }
+
+    /// Ends the object's interest in a connector.
+    pub fn forget_registry_entry(&self, object_ref: &ObjectRef) {
+        self.change(|state| state.registry_cache.forget(object_ref));
+    }
+
+    /// Reads the connectors that are due; returns until when there are none. Not while the circuit breaker is open, which the
+    /// poller closes.
+    pub(super) async fn refresh_registry(self: &Arc<Self>) -> Timestamp {
+        let now = self.clock.now();
+        let (due, next) = self.change(|state| match state.circuit_breaker.position(now) {
+            BreakerState::Closed => (state.registry_cache.due(now), state.registry_cache.next()),
+            BreakerState::Open(_) | BreakerState::HalfOpen(_) | BreakerState::HalfOpenForList => {
+                (Vec::new(), Timestamp::MAX)
+            }
+        });
+        if due.is_empty() {
+            return next;
+        }
+        stream::iter(due)
+            .for_each_concurrent(READS_AT_ONCE, |(name, reader, read_at)| async move {
+                // If it is held back, it stays due.
+                let newer_than = later(read_at, Duration::from_nanos(1));
+                drop(self.read_connector(&name, &reader, newer_than, None).await);
+            })
+            .instrument(spans::round("registry", &self.project_key()))
+            .await;
+        self.change(|state| state.registry_cache.next())
+    }
+
+    /// Reads a connector for `object_ref`, or takes what somebody else has read meanwhile.
+    async fn read_connector(
+        self: &Arc<Self>,
+        name: &RegistryKey,
+        reader: &Mutex<()>,
+        newer_than: Timestamp,
+        object_ref: Option<&ObjectRef>,
+    ) -> Result<RegistryEntry, ApiError> {
+        let _reading = reader.lock().await;
+        if let Some(known) = self.change(|state| state.registry_cache.known(name, newer_than).cloned()) {
+            return Ok(known);
+        }
+        loop {
+            let (guarded_client, at) = (self.guarded_client(Caller::Reconcile), self.clock.now());
+            let answer = match connector(&guarded_client, name).await {
+                // Nothing was asked, so it is no answer.
+                Err(error) if error.is_held_back() => return Err(error),
+                answer => found(answer),
+            };
+            let now = self.clock.now();
+            let observed = self.change(|state| {
+                // With other credentials it has to be read again.
+                if state.circuit_breaker.client() != guarded_client.number {
+                    return None;
+                }
+                let (entry, mut enqueued) = state.registry_cache.observe(name, at, answer, now, &mut state.jitter);
+                enqueued.retain(|enqueued| Some(enqueued) != object_ref);
+                state.enqueue.extend(enqueued);
+                Some(entry)
+            });
+            if let Some(registry_entry) = observed {
+                return Ok(registry_entry);
+            }
+        }
+    }
+}
+
+/// Reads a connector from the registry.
+pub async fn ask(api: &impl ConnectApi, name: &RegistryKey) -> RegistryAnswer {
+    found(connector(api, name).await)
+}
+
+async fn connector(api: &impl ConnectApi, name: &RegistryKey) -> Result<Option<RegistryConnector>, ApiError> {
+    if name.staged {
+        api.staged(&name.selector).await.map(|found| found.map(RegistryConnector::from))
+    } else {
+        api.connector(&name.selector).await.map(|found| found.map(RegistryConnector::from))
+    }
+}
+
+fn found(answer: Result<Option<RegistryConnector>, ApiError>) -> RegistryAnswer {
+    match answer {
+        Ok(found) => found.map_or(RegistryAnswer::Absent, |found| RegistryAnswer::There(Arc::new(found))),
+        Err(error) => {
+            tracing::debug!(%error, "a connector cannot be read");
+            RegistryAnswer::Unreadable
+        }
     }
 }
 

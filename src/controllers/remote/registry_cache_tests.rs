@@ -1,85 +1,189 @@
-//! Table tests of [`super`].
+use connect_api::error::Failure;
+use futures::FutureExt;
+use futures::future;
 
 use super::*;
-use crate::controllers::remote::testing::{START, at, object_ref};
+use crate::controllers::remote::PollRate;
+use crate::controllers::remote::testing::{
+    Bench, Call, Mood, START, answered, failure, id, object_ref, retry_after, settings, until,
+};
 
 const INTERVAL: Duration = Duration::from_mins(5);
 
-fn tax() -> RegistryKey {
-    RegistryKey { selector: Selector::Key("tax".into()), staged: false }
+fn name(number: usize) -> RegistryKey {
+    RegistryKey { selector: Selector::Key(format!("connector-{number}")), staged: false }
 }
 
-fn registry_entry(seconds: u64, version: i64) -> RegistryEntry {
-    let offering = RegistryConnector { version, ..RegistryConnector::default() };
-    RegistryEntry { at: at(seconds), found: RegistryAnswer::There(Arc::new(offering)), current: true }
+fn call(number: usize) -> Call {
+    Call::Connector(format!("connector-{number}"))
 }
 
-fn observe(
-    registry_cache: &mut RegistryCache,
-    RegistryEntry { at: left, found, .. }: RegistryEntry,
-    seconds: u64,
-) -> Vec<ObjectRef> {
-    registry_cache.observe(&tax(), left, found, at(seconds), &mut Jitter::new(1)).into_iter().collect()
+fn publish(bench: &Bench, number: usize, version: i64) {
+    bench.service.world().connectors.insert(format!("connector-{number}"), version);
 }
 
-fn without(seconds: u64, found: RegistryAnswer) -> RegistryEntry {
-    let current = found != RegistryAnswer::Unreadable;
-    RegistryEntry { at: at(seconds), found, current }
+/// Takes the entry of a connector for an object, read at `newer_than` or later.
+async fn entry(bench: &Bench, object: usize, number: usize, newer_than: Timestamp) -> Result<RegistryEntry, ApiError> {
+    bench.remote.registry_entry(&object_ref(object), &name(number), INTERVAL, newer_than).await
 }
 
-#[test]
-fn one_read_serves_all_waiting_objects_and_only_a_change_enqueues_the_others() {
-    let mut registry_cache = RegistryCache::default();
-    let all: Vec<_> = (0..3).map(object_ref).collect();
-    for object_ref in &all {
-        assert_eq!(registry_cache.take(object_ref, &tax(), INTERVAL, START, at(1)), None);
+fn version(entry: &RegistryEntry) -> Option<i64> {
+    if let RegistryAnswer::There(found) = &entry.found { Some(found.version) } else { None }
+}
+
+#[tokio::test]
+async fn one_read_serves_all_that_wait_and_only_a_change_enqueues_them_later() {
+    let mut bench = Bench::new(0, 16);
+    publish(&bench, 0, 1);
+    bench.settle().await;
+    bench.service.calls();
+    let all = future::join_all((0..3).map(|object| entry(&bench, object, 0, START))).await;
+    assert!(all.iter().flatten().all(|entry| version(entry) == Some(1)), "{all:?}");
+    assert_eq!((bench.service.calls(), bench.enqueued()), (vec![call(0)], vec![]));
+    for (case, published, enqueued) in [
+        ("no change", Some(1), 0),
+        ("another version", Some(2), 3),
+        ("gone", None, 3),
+        ("still gone", None, 0),
+        ("there again", Some(3), 3),
+    ] {
+        match published {
+            Some(version) => publish(&bench, 0, version),
+            None => bench.service.world().connectors.clear(),
+        }
+        bench.pass(INTERVAL.mul_f64(1.1)).await;
+        assert_eq!(bench.enqueued().len(), enqueued, "{case}");
+        let calls = bench.service.calls().into_iter().filter(|asked| *asked == call(0)).count();
+        assert_eq!(calls, 1, "{case}");
+        let entry = entry(&bench, 0, 0, START).await.expect("nothing is held back");
+        assert_eq!(version(&entry), published, "{case}");
     }
-    assert_eq!(registry_cache.due(at(1)), [tax()]);
-    assert_eq!(observe(&mut registry_cache, registry_entry(1, 1), 2), all);
-    for object_ref in &all {
-        assert_eq!(registry_cache.take(object_ref, &tax(), INTERVAL, START, at(3)), Some(registry_entry(1, 1)));
+}
+
+#[tokio::test]
+async fn an_entry_older_than_asked_for_is_read_again_and_a_change_enqueues_the_others() {
+    let mut bench = Bench::new(0, 16);
+    publish(&bench, 0, 1);
+    for object in [0, 1] {
+        assert!(entry(&bench, object, 0, START).await.is_ok());
     }
-    assert!(
-        registry_cache.due(at(300)).is_empty() && registry_cache.next() <= at(332),
-        "at the interval, or up to a tenth later"
-    );
-    assert!(observe(&mut registry_cache, registry_entry(310, 1), 311).is_empty(), "no change");
-    assert_eq!(observe(&mut registry_cache, registry_entry(620, 2), 621), all, "another version");
-    assert_eq!(observe(&mut registry_cache, without(930, RegistryAnswer::Absent), 931), all, "gone");
-    assert!(observe(&mut registry_cache, without(1_240, RegistryAnswer::Absent), 1_241).is_empty());
+    bench.clock.step(Duration::from_secs(5));
+    publish(&bench, 0, 2);
+    let now = bench.clock.now();
+    let known = entry(&bench, 0, 0, START).await.expect("it is known");
+    assert_eq!(version(&known), Some(1));
+    let newer = entry(&bench, 0, 0, now).await.expect("it is read");
+    assert_eq!((version(&newer), newer.at, newer.current), (Some(2), now, true));
+    assert_eq!(bench.enqueued(), [object_ref(1)]);
 }
 
-#[test]
-fn an_entry_older_than_asked_for_is_not_returned_and_is_read_again() {
-    let mut registry_cache = RegistryCache::default();
-    assert_eq!(registry_cache.take(&object_ref(0), &tax(), INTERVAL, START, at(0)), None);
-    observe(&mut registry_cache, registry_entry(0, 1), 0);
-    assert_eq!(registry_cache.take(&object_ref(0), &tax(), INTERVAL, at(5), at(6)), None, "older");
-    assert_eq!(registry_cache.due(at(6)), [tax()]);
-    assert!(observe(&mut registry_cache, registry_entry(4, 1), 6).is_empty(), "its request left too early");
-    assert_eq!(registry_cache.due(at(6)), [tax()], "still pending");
-    assert_eq!(observe(&mut registry_cache, registry_entry(6, 1), 7), [object_ref(0)]);
-    assert_eq!(registry_cache.take(&object_ref(0), &tax(), INTERVAL, at(5), at(7)), Some(registry_entry(6, 1)));
+#[tokio::test]
+async fn an_entry_that_becomes_unreadable_stays_but_is_not_current() {
+    for (case, error) in [
+        ("it is broken", answered(503, None)),
+        ("it does not answer", failure(Failure::NoAnswer)),
+        ("it may not be read", answered(403, None)),
+    ] {
+        let mut bench = Bench::new(0, 16);
+        publish(&bench, 0, 1);
+        let first = entry(&bench, 0, 0, START).await.expect("it is read");
+        bench.clock.step(Duration::from_secs(9));
+        let now = bench.clock.now();
+        bench.service.world().mood = Mood::Fails(error);
+        let kept = entry(&bench, 0, 0, now).await.expect("an answer, if no good one");
+        assert_eq!(kept, RegistryEntry { at: now, current: false, ..first.clone() }, "{case}");
+        let unread = entry(&bench, 1, 1, now).await.expect("an answer, if no good one");
+        assert_eq!(unread.found, RegistryAnswer::Unreadable, "{case}");
+        bench.service.world().mood = Mood::Works;
+        bench.pass(INTERVAL.mul_f64(1.1)).await;
+        assert_eq!(bench.enqueued(), [object_ref(1)], "{case}: it can be read now");
+    }
 }
 
-#[test]
-fn an_object_that_names_another_connector_or_is_gone_is_not_kept() {
-    let mut registry_cache = RegistryCache::default();
-    let other = RegistryKey { staged: true, ..tax() };
-    assert_eq!(registry_cache.take(&object_ref(0), &tax(), INTERVAL, START, START), None);
-    assert_eq!(registry_cache.take(&object_ref(1), &tax(), Duration::from_secs(30), START, START), None);
-    assert_eq!(registry_cache.take(&object_ref(0), &other, INTERVAL, START, START), None);
-    assert_eq!(observe(&mut registry_cache, registry_entry(0, 1), 0), [object_ref(1)]);
-    assert_eq!(registry_cache.due(START), std::slice::from_ref(&other));
-    assert_eq!(registry_cache.waiting().collect::<Vec<_>>(), [&object_ref(0)]);
-    assert_eq!(registry_cache.object_refs().collect::<Vec<_>>(), [&object_ref(0), &object_ref(1)]);
-    registry_cache.forget(&object_ref(1));
-    assert!(observe(&mut registry_cache, registry_entry(1, 2), 1).is_empty());
-    assert_eq!(registry_cache.dismiss(|dismissed| *dismissed == object_ref(0)), [object_ref(0)]);
-    assert_eq!(
-        (registry_cache.next(), registry_cache.object_refs().count(), registry_cache.waiting().count()),
-        (Timestamp::MAX, 0, 0)
-    );
+#[tokio::test]
+async fn a_registry_that_hangs_delays_no_poll() {
+    let bench = Bench::new(50, 16);
+    for number in 0..20 {
+        assert!(entry(&bench, number, number, START).await.is_ok());
+    }
+    bench.settle().await;
+    bench.service.world().mood = Mood::RegistryHangs;
+    bench.clock.step(INTERVAL * 2);
+    bench.remote.poll(&object_ref(0), &id(0), PollRate::Busy { since: bench.clock.now() });
+    bench.service.calls();
+    let tasks = tokio::spawn(Arc::clone(&bench.remote).run());
+    let mut calls = Vec::new();
+    until(|| {
+        bench.clock.step(Duration::from_secs(1));
+        calls.extend(bench.service.calls());
+        calls.iter().filter(|call| **call == Call::Get(id(0))).count() >= 3
+    })
+    .await;
+    let hanging = calls.iter().filter(|call| matches!(call, Call::Connector(_))).count();
+    assert_eq!(hanging, READS_AT_ONCE, "and it is not asked for everything at once");
+    tasks.abort();
+}
+
+#[tokio::test]
+async fn a_read_that_is_held_back_is_no_answer() {
+    for (case, mood) in
+        [("by the circuit breaker", None), ("by the client", Some(retry_after(failure(Failure::HeldBack), 7_000)))]
+    {
+        let bench = Bench::new(0, 16);
+        bench.settle().await;
+        publish(&bench, 0, 1);
+        if let Some(error) = mood {
+            bench.service.world().mood = Mood::Fails(error);
+        } else {
+            bench.service.world().mood = Mood::Fails(retry_after(answered(503, None), 7_000));
+            assert!(bench.remote.api().deployment(&Selector::Key("tax".into())).await.is_err());
+        }
+        assert!(entry(&bench, 0, 0, START).await.is_err_and(|error| error.is_held_back()), "{case}");
+        assert!(bench.remote.outage().is_some(), "{case}: so the next permit has to be waited for");
+        bench.service.world().mood = Mood::Works;
+        bench.pass(Duration::from_secs(8)).await;
+        assert!(entry(&bench, 0, 0, START).await.is_ok(), "{case}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_read_with_former_credentials_does_not_count() {
+    let mut bench = Bench::new(0, 16);
+    let project = ObjectRef::project("default", "shop");
+    publish(&bench, 0, 1);
+    let remote = Arc::clone(&bench.remote);
+    let (one, tax) = (object_ref(1), name(0));
+    let mut read = Box::pin(remote.registry_entry(&one, &tax, INTERVAL, START));
+    assert!(read.as_mut().now_or_never().is_none(), "the answer is under way");
+    publish(&bench, 0, 2);
+    assert!(bench.remote.join(&project, &settings("other", 10), Some(bench.service.clone())));
+    assert_eq!(version(&read.await.expect("it is read again")), Some(2));
+    assert_eq!(bench.service.calls(), [call(0), call(0)]);
+    bench.enqueued();
+
+    publish(&bench, 0, 3);
+    assert!(bench.remote.join(&project, &settings("third", 10), Some(bench.service.clone())));
+    bench.settle().await;
+    assert!(bench.enqueued().contains(&object_ref(1)), "it is read at once, and differs");
+}
+
+#[tokio::test]
+async fn an_object_that_names_another_connector_or_is_gone_is_not_kept() {
+    let mut bench = Bench::new(0, 16);
+    for (object, number) in [(0, 0), (1, 0), (0, 1)] {
+        assert!(entry(&bench, object, number, START).await.is_ok());
+    }
+    publish(&bench, 0, 1);
+    bench.pass(INTERVAL * 2).await;
+    assert_eq!(bench.enqueued(), [object_ref(1)], "the other one names another connector");
+    bench.remote.forget(&object_ref(1));
+    bench.service.calls();
+    bench.pass(INTERVAL * 2).await;
+    let calls = bench.service.calls();
+    assert!(calls.contains(&call(1)) && !calls.contains(&call(0)), "{calls:?}");
+    assert_eq!(bench.remote.object_refs(), [object_ref(0)]);
+    bench.remote.forget_registry_entry(&object_ref(0));
+    assert_eq!(bench.remote.object_refs(), []);
 }
 
 #[test]
@@ -93,52 +197,4 @@ fn a_staged_connector_differs_from_a_published_one_by_whether_it_is_previewable(
     let staged = RegistryConnector::from(serde_json::from_value::<ConnectorStaged>(record).expect("a connector"));
     assert_eq!((published.tag.as_str(), published.version), ("2", 3));
     assert_eq!(staged, RegistryConnector { previewable: Some(IsPreviewable::Yes), ..published });
-}
-
-#[test]
-fn new_credentials_outdate_all_entries() {
-    let mut registry_cache = RegistryCache::default();
-    assert_eq!(registry_cache.take(&object_ref(0), &tax(), INTERVAL, START, START), None);
-    observe(&mut registry_cache, without(0, RegistryAnswer::Unreadable), 0);
-    assert_eq!(
-        registry_cache.take(&object_ref(0), &tax(), INTERVAL, START, at(1)),
-        Some(without(0, RegistryAnswer::Unreadable))
-    );
-    registry_cache.distrust(at(2));
-    assert_eq!(registry_cache.due(at(2)), [tax()]);
-    assert_eq!(registry_cache.take(&object_ref(0), &tax(), INTERVAL, START, at(2)), None);
-    assert_eq!(
-        registry_cache
-            .take(&object_ref(1), &tax(), INTERVAL, Timestamp::MIN, at(2))
-            .map(|registry_entry| registry_entry.found),
-        Some(RegistryAnswer::Unreadable)
-    );
-    assert_eq!(
-        observe(&mut registry_cache, registry_entry(3, 1), 3),
-        [object_ref(0), object_ref(1)],
-        "it can be read now"
-    );
-}
-
-#[test]
-fn an_entry_that_becomes_unreadable_stays_but_is_not_current() {
-    let mut registry_cache = RegistryCache::default();
-    assert_eq!(registry_cache.take(&object_ref(0), &tax(), INTERVAL, START, START), None);
-    observe(&mut registry_cache, registry_entry(0, 1), 0);
-    assert_eq!(registry_cache.take(&object_ref(0), &tax(), INTERVAL, at(9), at(9)), None);
-    assert_eq!(observe(&mut registry_cache, without(10, RegistryAnswer::Unreadable), 11), [object_ref(0)], "it waited");
-    let known = registry_cache.take(&object_ref(0), &tax(), INTERVAL, at(9), at(12)).expect("the entry is kept");
-    assert_eq!(known, RegistryEntry { current: false, at: at(10), ..registry_entry(0, 1) });
-    assert!(observe(&mut registry_cache, registry_entry(320, 1), 321).is_empty(), "no change");
-    assert_eq!(registry_cache.take(&object_ref(0), &tax(), INTERVAL, at(9), at(322)), Some(registry_entry(320, 1)));
-}
-
-#[test]
-fn what_an_object_waits_for_is_read_before_what_is_only_due() {
-    let mut registry_cache = RegistryCache::default();
-    let other = RegistryKey { selector: Selector::Key("other".into()), staged: false };
-    assert_eq!(registry_cache.take(&object_ref(0), &tax(), INTERVAL, START, START), None);
-    observe(&mut registry_cache, registry_entry(0, 1), 0);
-    assert_eq!(registry_cache.take(&object_ref(1), &other, INTERVAL, START, at(350)), None);
-    assert_eq!(registry_cache.due(at(360)), [other, tax()]);
 }

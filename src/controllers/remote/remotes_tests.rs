@@ -1,7 +1,7 @@
 use std::time::Duration;
 
+use connect_api::Rate;
 use connect_api::error::Failure;
-use connect_api::{Rate, Selector};
 use futures::FutureExt;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -9,7 +9,7 @@ use super::*;
 use crate::controllers::remote::testing::{
     Factory, Mood, START, Service, failure, id, lookup, metrics, object_ref, settings, until,
 };
-use crate::controllers::remote::{Health, NotAdmitted, OutageKind, PollRate, RegistryKey};
+use crate::controllers::remote::{Health, NotAdmitted, OutageKind, PollRate};
 use crate::patience::in_time;
 
 struct Bench {
@@ -211,11 +211,9 @@ async fn releasing_the_last_claim_ends_the_poller_and_enqueues_every_object() {
     assert!(matches!(waiting.await, Err(NotAdmitted::Moved)), "its reconcile begins again");
     assert!(matches!(remote.enter(&far).await, Err(NotAdmitted::Moved)), "no object waits here for ever");
     drop(held);
-    let (name, interval) =
-        (RegistryKey { selector: Selector::Key("tax".into()), staged: false }, Duration::from_mins(5));
-    let waits: [(&str, &dyn Fn() -> bool); 3] = [
+    let interval = Duration::from_mins(5);
+    let waits: [(&str, &dyn Fn() -> bool); 2] = [
         ("a record", &|| remote.polled_record(&far, &id(2), START).is_none()),
-        ("a registry entry", &|| remote.registry_entry(&far, &name, interval, START).is_none()),
         ("a lookup", &|| remote.look_up(&far, &lookup(), START, interval).is_none()),
     ];
     for (case, waits) in waits {

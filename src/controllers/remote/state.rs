@@ -42,8 +42,6 @@ pub struct Remote {
     pub(super) clock: Clock,
     /// Notified when the poller must plan again.
     pub(super) notify: Notify,
-    /// Notified when a connector is to be read earlier than planned.
-    pub(super) registry_notify: Notify,
     /// Notified when a lookup is pending.
     pub(super) lookup_notify: Notify,
     enqueue: UnboundedSender<ObjectRef>,
@@ -78,8 +76,6 @@ pub(super) struct RemoteState {
     pub(super) closed: bool,
     /// Until when the poller rests; `None` once it is notified.
     pub(super) resting_until: Option<Timestamp>,
-    /// Until when the registry reader rests; `None` once it is notified.
-    pub(super) registry_resting_until: Option<Timestamp>,
 }
 
 /// The part of the state whose changes enqueue the claiming projects.
@@ -164,14 +160,12 @@ impl Remote {
             claims: BTreeMap::new(),
             closed: false,
             resting_until: None,
-            registry_resting_until: None,
         };
         let serial = OPENED.fetch_add(1, Ordering::Relaxed);
         Self {
             serial,
             clock,
             notify: Notify::new(),
-            registry_notify: Notify::new(),
             lookup_notify: Notify::new(),
             enqueue,
             metrics,
@@ -330,7 +324,7 @@ impl Remote {
         });
     }
 
-    /// Changes the state, then enqueues the affected objects, and notifies the tasks that must act earlier than planned.
+    /// Changes the state, then enqueues the affected objects, and notifies the poller if it must act earlier than planned.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut RemoteState) -> T) -> T {
         self.change_for(None, change)
     }
@@ -363,19 +357,18 @@ impl Remote {
                 let refused = state.refuse(|_| true, &NotAdmitted::CircuitOpen(outage));
                 state.refused.extend(refused);
             }
-            let RemoteState { claims, enqueue, view, registry_cache, .. } = &mut *state;
+            let RemoteState { claims, enqueue, view, .. } = &mut *state;
             enqueue.extend(claims.keys().cloned());
             if turned && after.outage.is_some() {
                 // No reads from now on: the objects that wait for one have to report why.
                 enqueue.extend(view.take_unreported());
-                enqueue.extend(registry_cache.waiting().cloned());
             }
         }
         let due = object_ref.and_then(|object_ref| state.view.due(object_ref));
         let first = due.map_or(state.next_due(), |due| due.min(state.next_due()));
-        wake(&mut state.resting_until, first, &self.notify);
-        let registry_due = state.registry_due(now);
-        wake(&mut state.registry_resting_until, registry_due, &self.registry_notify);
+        if state.resting_until.take_if(|until| first < *until).is_some() {
+            self.notify.notify_one();
+        }
         for object_ref in mem::take(&mut state.enqueue) {
             // The receiver is gone only when the operator shuts down.
             let _ = self.enqueue.send(object_ref);
@@ -384,12 +377,5 @@ impl Remote {
         drop(state);
         answers.into_iter().for_each(|(waiter, refused)| waiter.answer(refused));
         result
-    }
-}
-
-/// Notifies a task that rests longer than until `due`.
-fn wake(resting_until: &mut Option<Timestamp>, due: Timestamp, task: &Notify) {
-    if resting_until.take_if(|until| due < *until).is_some() {
-        task.notify_one();
     }
 }

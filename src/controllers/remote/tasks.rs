@@ -1,8 +1,8 @@
-//! The three tasks of a remote: the poller, the registry reader and the verifier. None of them waits for a call of another
-//! one.
+//! The tasks of a remote: the poller, and what reads connectors again. Neither waits for a call of the other one.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clock::later;
 use connect_api::trace;
@@ -13,13 +13,20 @@ use tracing::Instrument as _;
 
 use super::Remote;
 
+/// Shortest interval of a resource: nothing that is not known yet is due earlier.
+const SHORTEST_INTERVAL: Duration = Duration::from_secs(30);
+
 impl Remote {
     /// Runs the tasks for ever.
     pub(super) async fn run(self: Arc<Self>) {
         let poller = self.repeat("poll", &self.notify, || self.round());
-        let registry_reader = self.repeat("registry", &self.registry_notify, || self.read_registry());
+        let never = Notify::new();
+        let registry = self.repeat("registry", &never, async || {
+            let next = self.refresh_registry().await;
+            Some(next.min(later(self.clock.now(), SHORTEST_INTERVAL)))
+        });
         let verifier = self.repeat("lookup", &self.lookup_notify, || self.lookups());
-        future::join3(poller, registry_reader, verifier).await;
+        future::join3(poller, registry, verifier).await;
     }
 
     /// Runs rounds for ever, and rests until the time that a round returns or until notified. A panic ends its round, not

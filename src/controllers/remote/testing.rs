@@ -305,7 +305,7 @@ pub(super) async fn until(mut so: impl FnMut() -> bool) {
     panic!("the condition never holds");
 }
 
-/// A remote without its tasks: the test runs the rounds of the poller and of the registry reader.
+/// A remote without its tasks: the test runs their rounds.
 pub(super) struct Bench {
     pub(super) clock: Clock,
     pub(super) service: Arc<Service>,
@@ -330,11 +330,11 @@ impl Bench {
         Self { clock, service, remote: Arc::new(remote), enqueued }
     }
 
-    /// Lets poller and registry reader work until both rest; returns until when.
+    /// Lets the tasks work until they rest; returns until when.
     pub(super) async fn settle(&self) -> Timestamp {
         for _ in 0..1_000 {
-            let (registry, polls) = (self.remote.read_registry().await, self.remote.round().await);
-            if let (Some(registry), Some(polls)) = (registry, polls) {
+            let registry = self.remote.refresh_registry().await;
+            if let Some(polls) = self.remote.round().await {
                 return registry.min(polls);
             }
         }

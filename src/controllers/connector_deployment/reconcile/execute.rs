@@ -26,6 +26,7 @@ use crate::controllers::reporting::refusal;
 use crate::controllers::values::Values;
 use crate::crd::DriftPolicy;
 
+use super::registered::declarations_again;
 use super::{Inputs, Reconciler};
 
 /// Pause before the observation that follows a lost response to a redeploy (contract section 8.4). A busy remote proves
@@ -157,7 +158,8 @@ impl Reconciler<'_> {
         // Only after the write: what a decision forgets is still needed if the decision could not be written.
         self.cache.transient = decision.transient.clone();
         self.annotate(&decision.persisted).await?;
-        let again = self.next_poll(remote, inputs, decision);
+        let undeclared = inputs.desired.as_ref().err().and_then(declarations_again);
+        let again = [self.next_poll(remote, inputs, decision), undeclared].into_iter().flatten().min();
         let refused = verified.is_some_and(|condition| condition.reason == Reason::KubernetesError);
         let refused = if refused { Reason::KubernetesError } else { reason };
         let again = self.cache.kubernetes_error_backoff.again(refused, again);

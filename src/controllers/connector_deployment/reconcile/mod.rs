@@ -40,6 +40,7 @@ use super::cache::LocalCache;
 use super::decide::{self, Decision, DesiredPayload, Input, Intent, Step};
 use super::intent::{self, Target};
 use super::persisted::PersistedState;
+use super::registered::Registered;
 use super::status::DesiredIdentity;
 use super::{kind, observe, state, value_from};
 use crate::controllers::context::{Context, Project};
@@ -174,6 +175,10 @@ impl<'a> Reconciler<'a> {
         if let Some(pause) = self.cache.backoff.left(&asked, self.context.clock.now()) {
             return Ok(Next::Again(Some(pause)));
         }
+        self.note_login(remote.login());
+        self.note_request();
+        // Without a permit: a registry that does not answer keeps no other resource waiting.
+        let registered = self.registered(&remote, target.as_ref()).await;
         let permit = match remote.enter(self.object_ref).await {
             Ok(permit) => permit,
             Err(NotAdmitted::Moved) => return Ok(Next::Again(Some(Duration::ZERO))),
@@ -183,7 +188,7 @@ impl<'a> Reconciler<'a> {
             }
         };
         // Boxed: most reconciles end before this.
-        let next = Box::pin(self.with_remote(&remote, identity, target)).await;
+        let next = Box::pin(self.with_remote(&remote, identity, target, registered)).await;
         drop(permit);
         next
     }
@@ -193,13 +198,14 @@ impl<'a> Reconciler<'a> {
         remote: &Arc<Remote>,
         identity: DesiredIdentity,
         target: Option<Target>,
+        registered: Result<Registered, ApiError>,
     ) -> Result<Next, kube::Error> {
-        self.note_login(remote.login());
-        self.note_request();
+        let registered = match registered {
+            Ok(registered) => registered,
+            Err(error) => return self.pause_after_read(remote, &identity, &error).await,
+        };
         let persisted = self.persisted();
         self.cache.transient.meet(&persisted, self.context.clock.now());
-        // Before the record: a polled record can be taken only once.
-        let Some(registered) = self.registered(remote, target.as_ref()) else { return Ok(Next::Again(None)) };
         let (api, key) = (remote.api(), &identity.key);
         let read =
             observe::read_remote(self.context, remote, &api, self.object_ref, key, &persisted, &self.cache).await;
@@ -210,19 +216,14 @@ impl<'a> Reconciler<'a> {
                 Some(error) => return self.report_failed_read(&identity, &error).await,
                 None => return Ok(Next::Again(None)),
             },
-            Err(error) => {
-                let pause = self.pause(remote, &error, None);
-                self.report_failed_read(&identity, &error).await?;
-                return Ok(Next::Again(Some(pause)));
-            }
+            Err(error) => return self.pause_after_read(remote, &identity, &error).await,
         };
         self.cache.own.last_observation = Some(read.at);
         let mut inputs = self.inputs(identity, target, registered, read).await?;
         let now = self.context.clock.now();
         let mut decision = self.decide(&persisted, &inputs, inputs.payload.as_ref(), now);
-        match self.obstacle(remote, &inputs, &decision) {
+        match self.obstacle(remote, &inputs, &decision).await {
             Obstacle::None => {}
-            Obstacle::Doubt => return Ok(Next::Again(None)),
             Obstacle::Changed => return Ok(Next::Again(Some(Duration::ZERO))),
             // Decides again as if the values were not known, since they may not be sent.
             Obstacle::Report(condition) => {
@@ -243,6 +244,22 @@ impl<'a> Reconciler<'a> {
             claim_status => return self.report_key_conflict(claim_status).await,
         }
         Box::pin(self.execute(remote, inputs, decision)).await
+    }
+
+    /// Reports a read of this reconcile that failed, and pauses.
+    async fn pause_after_read(
+        &mut self,
+        remote: &Remote,
+        identity: &DesiredIdentity,
+        error: &ApiError,
+    ) -> Result<Next, kube::Error> {
+        if error.is_held_back() {
+            // The permit is waited for again, or the outage is reported.
+            return Ok(Next::Again(Some(Duration::ZERO)));
+        }
+        let pause = self.pause(remote, error, None);
+        self.report_failed_read(identity, error).await?;
+        Ok(Next::Again(Some(pause)))
     }
 
     /// Asks the decision table. `wanted`: the desired values, unless they are not known or may not be sent.

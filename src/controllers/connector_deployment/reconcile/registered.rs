@@ -1,4 +1,4 @@
-//! Reads the connector from the registry cache, and stops a decision that the service would refuse, also for lack of a
+//! Reads the connector from the registry, and stops a decision that the service would refuse, also for lack of a
 //! right.
 //! `connector_deployment/registered.rs` concludes what follows from the entry.
 
@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clock::later;
+use connect_api::ApiError;
 use jiff::Timestamp;
 
 use super::super::decide::{CallKind, Decision, Outcome, Step};
@@ -27,59 +28,65 @@ use super::{Inputs, Reconciler};
 /// observed.
 const STAGED_AGAIN: Duration = Duration::from_secs(3);
 
-/// Maximum age of the declarations that a create or a move uses: a version that adds an application may be published at
-/// any time.
+/// Maximum age of the declarations that a create or a move uses, and pause before the registry is read again if it does not
+/// report any: a version that adds an application may be published at any time.
 const DECLARATIONS_AGE: Duration = Duration::from_mins(1);
-/// Maximum age of declarations that were read for this call: the record has to be read again after them, which takes long in
-/// a large project with a low rate. Without this, each of the two would wait for the other one for ever.
-const OWN_DECLARATIONS_AGE: Duration = Duration::from_mins(10);
-/// Pause before the registry is read again if it did not contain what a connector declares.
-const DECLARATIONS_AGAIN: Duration = Duration::from_mins(1);
 
 /// What prevents a decision from being carried out.
 pub(super) enum Obstacle {
     /// Nothing.
     None,
-    /// A cached registry entry: the registry is read once more, and the response enqueues the resource.
-    Doubt,
-    /// The registry has something else than this reconcile began with: it begins again.
+    /// The registry has something else than this reconcile began with, or cannot be asked now: it begins again.
     Changed,
     /// Something that a user has to correct.
     Report(ConditionUpdate),
 }
 
 impl Reconciler<'_> {
-    /// Returns what the registry has; `None`: it is being read, and the response enqueues the resource.
-    pub(super) fn registered(&mut self, remote: &Remote, target: Option<&Target>) -> Option<Registered> {
+    /// Returns what the registry has.
+    ///
+    /// # Errors
+    /// The circuit breaker is open.
+    pub(super) async fn registered(
+        &mut self,
+        remote: &Arc<Remote>,
+        target: Option<&Target>,
+    ) -> Result<Registered, ApiError> {
         let spec = &self.object.spec;
         let concerned = spec.management_policy == ManagementPolicy::Full && !self.is_deleting();
         let Some(target) = target.filter(|_| concerned) else {
             remote.forget_registry_entry(self.object_ref);
-            return Some(Registered::default());
+            return Ok(Registered::default());
         };
         // The registry is read once per interval; twice that allows for a read that takes its time.
-        let interval = spec.effective_interval();
-        let oldest = earlier(self.context.clock.now(), 2 * interval);
+        let oldest = earlier(self.context.clock.now(), 2 * spec.effective_interval());
         // Rule 11: a reconcile request also reads the registry.
         let asked = self.cache.reconcile_request.as_ref().map(|(_, since)| *since);
         let newer_than = [self.doubted(), asked].into_iter().flatten().fold(oldest, Timestamp::max);
         let deployable = target.staged.as_ref().and_then(|staged| staged.as_ref().ok()).copied();
-        let mut registry_entry = remote.registry_entry(self.object_ref, &target.name, interval, newer_than)?;
+        let mut registry_entry = self.registry_entry(remote, target, newer_than).await?;
         let version = |registry_entry: &RegistryEntry| {
             if let RegistryAnswer::There(offering) = &registry_entry.found { offering.version } else { i64::MAX }
         };
         if deployable.is_some_and(|deployable| version(&registry_entry) < deployable) {
-            // The cached entry is older than what the controller of the staged connector has observed.
-            registry_entry = remote.registry_entry(
-                self.object_ref,
-                &target.name,
-                interval,
-                later(registry_entry.at, STAGED_AGAIN),
-            )?;
+            // The entry is older than what the controller of the staged connector has observed.
+            let again = later(registry_entry.at, STAGED_AGAIN);
+            self.context.clock.sleep_until(again).await;
+            registry_entry = self.registry_entry(remote, target, again).await?;
         }
         let registered = Registered { registry_entry: Some(registry_entry), deployable };
         self.note_registered(&registered);
-        Some(registered)
+        Ok(registered)
+    }
+
+    async fn registry_entry(
+        &self,
+        remote: &Arc<Remote>,
+        target: &Target,
+        newer_than: Timestamp,
+    ) -> Result<RegistryEntry, ApiError> {
+        let interval = self.object.spec.effective_interval();
+        remote.registry_entry(self.object_ref, &target.name, interval, newer_than).await
     }
 
     /// Forgets a refusal because of a missing connector once the registry has the connector in the requested version,
@@ -99,7 +106,7 @@ impl Reconciler<'_> {
     }
 
     /// Preflight: finds what prevents the first call of an operation, or an outcome that is based on the registry.
-    pub(super) fn obstacle(&mut self, remote: &Remote, inputs: &Inputs, decision: &Decision) -> Obstacle {
+    pub(super) async fn obstacle(&mut self, remote: &Arc<Remote>, inputs: &Inputs, decision: &Decision) -> Obstacle {
         let (registered, target) = (&inputs.registered, inputs.target.as_ref());
         let begun = self.persisted().operation.map(|operation| operation.kind);
         // The create after the DELETE of a Recreate is a call of its own, and is checked again.
@@ -116,7 +123,7 @@ impl Reconciler<'_> {
         }
         if let (Step::Send(call), Some(target)) = (&decision.step, target)
             && needs_declarations(&call.kind)
-            && let Some(obstacle) = self.without_declarations(remote, inputs, target)
+            && let Some(obstacle) = self.without_declarations(remote, inputs, target).await
         {
             return obstacle;
         }
@@ -134,8 +141,8 @@ impl Reconciler<'_> {
             self.cache.own.doubted = None;
             return Obstacle::None;
         }
-        if by_registry && self.doubt(remote, target, registered) {
-            return Obstacle::Doubt;
+        if by_registry && self.is_outdated(remote, target, registered).await {
+            return Obstacle::Changed;
         }
         if problems.is_empty() {
             return Obstacle::None;
@@ -144,47 +151,30 @@ impl Reconciler<'_> {
     }
 
     /// Prevents a create, and a move to another version, while a recent registry entry with every application that the
-    /// connector declares is missing. The registry is read again soon, and the response enqueues the resource.
-    fn without_declarations(&mut self, remote: &Remote, inputs: &Inputs, target: &Target) -> Option<Obstacle> {
-        let project = &inputs.wanted.remote.project_key;
+    /// connector declares is missing.
+    async fn without_declarations(&self, remote: &Arc<Remote>, inputs: &Inputs, target: &Target) -> Option<Obstacle> {
         let known = inputs.registered.registry_entry.as_ref()?;
-        let now = self.context.clock.now();
-        let interval = self.object.spec.effective_interval();
-        let ask = |newer_than| remote.registry_entry(self.object_ref, &target.name, interval, newer_than);
-        let declared = matches!(&known.found, RegistryAnswer::There(offering) if offering.applications.is_some());
-        let fresh = earlier(now, DECLARATIONS_AGE);
-        let asked = self.cache.own.declarations_asked.filter(|asked| *asked >= earlier(now, OWN_DECLARATIONS_AGE));
-        let fresh = asked.map_or(fresh, |asked| asked.min(fresh));
-        // Another resource's read may have ended since this reconcile began.
-        let latest = if declared && known.current && known.at < fresh { ask(fresh) } else { Some(known.clone()) };
-        let Some(latest) = latest else {
-            self.cache.own.declarations_asked = asked.or(Some(now));
-            return Some(Obstacle::Doubt);
-        };
+        let recent = earlier(self.context.clock.now(), DECLARATIONS_AGE);
+        let Ok(latest) = self.registry_entry(remote, target, recent).await else { return Some(Obstacle::Changed) };
         if latest.current && latest.found != known.found {
             return Some(Obstacle::Changed);
         }
-        if declared && latest.current {
-            self.cache.own.declarations_asked = None;
+        if matches!(&latest.found, RegistryAnswer::There(offering) if latest.current && offering.applications.is_some())
+        {
             return None;
         }
         let absent = latest.found == RegistryAnswer::Absent && latest.current;
-        if !absent {
-            ask(later(latest.at, DECLARATIONS_AGAIN));
-        }
-        // The registry cache enqueues the resource once the connector exists.
-        Some(Obstacle::Report(undeclared(&target.name.selector, absent, project)))
+        Some(Obstacle::Report(undeclared(&target.name.selector, absent, &inputs.wanted.remote.project_key)))
     }
 
-    /// Reads the registry once more, bypassing the cache, before a problem is reported to a user: once for each
-    /// generation. Returns true while there is no response.
-    fn doubt(&mut self, remote: &Remote, target: Option<&Target>, registered: &Registered) -> bool {
-        let Some(registry_entry) = &registered.registry_entry else { return false };
-        let now = self.context.clock.now();
-        let since = self.doubted().unwrap_or(now);
+    /// Reads the registry once more before a problem is reported to a user: once for each generation. Returns whether that
+    /// may solve the problem.
+    async fn is_outdated(&mut self, remote: &Arc<Remote>, target: Option<&Target>, registered: &Registered) -> bool {
+        let (Some(known), Some(target)) = (&registered.registry_entry, target) else { return false };
+        let since = self.doubted().unwrap_or_else(|| self.context.clock.now());
         self.cache.own.doubted = Some((self.object.metadata.generation.unwrap_or_default(), since));
-        let Some(target) = target.filter(|_| registry_entry.at < since) else { return false };
-        remote.registry_entry(self.object_ref, &target.name, self.object.spec.effective_interval(), since).is_none()
+        let latest = self.registry_entry(remote, target, since).await;
+        !latest.is_ok_and(|latest| latest.found == known.found && latest.current == known.current)
     }
 
     fn doubted(&self) -> Option<Timestamp> {
@@ -210,14 +200,20 @@ impl Reconciler<'_> {
     ) -> Result<Next, kube::Error> {
         let persisted = self.persisted();
         let record = ObservedRecord::of(inputs.record());
+        let again = declarations_again(&condition).unwrap_or(Duration::MAX);
         self.patch_status(inputs, &persisted, condition, record, Comparison::None).await?;
-        let again = decision.again.unwrap_or_else(|| self.object.spec.effective_interval());
+        let again = decision.again.unwrap_or_else(|| self.object.spec.effective_interval()).min(again);
         if let Some(id) = &persisted.id {
             let pace = PollRate::Settled(self.object.spec.effective_interval());
             remote.poll(self.object_ref, id, pace);
         }
         Ok(Next::Again(Some(again)))
     }
+}
+
+/// Returns when the registry is read again for what is missing.
+pub(super) fn declarations_again(condition: &ConditionUpdate) -> Option<Duration> {
+    (condition.reason == Reason::DeclarationsUnknown).then_some(DECLARATIONS_AGE)
 }
 
 fn earlier(than: Timestamp, by: Duration) -> Timestamp {

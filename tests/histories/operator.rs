@@ -287,12 +287,6 @@ impl Operator {
         self.running.iter().map(|(object_ref, running)| (object_ref, running.began))
     }
 
-    /// Whether reconciles are in progress that wait for nothing but calls. Those of checks also wait for the clock, before
-    /// they try again to write an answer.
-    pub(crate) fn awaits_calls(&self) -> bool {
-        self.running.keys().any(|object_ref| object_ref.kind != ObjectKind::Check)
-    }
-
     /// Returns the objects that are queued or have a requeue timer.
     pub(crate) fn queued(&self) -> impl Iterator<Item = &ObjectRef> {
         self.queue.iter().chain(self.timers.keys())

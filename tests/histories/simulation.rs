@@ -243,7 +243,7 @@ impl Simulation {
         idle().await;
     }
 
-    /// Does one thing; returns false if there is nothing to do.
+    /// Does one thing; returns false if there is nothing to do until time passes.
     pub(crate) async fn micro(&mut self) -> bool {
         idle().await;
         for operator in self.operators.iter_mut().flatten() {
@@ -255,8 +255,6 @@ impl Simulation {
             next.extend(operator.iter().flat_map(Operator::moves).map(|step| Next::Move(number, step)));
         }
         if next.is_empty() {
-            let running = self.slow.is_empty() && self.operators.iter().flatten().any(Operator::awaits_calls);
-            assert!(!running, "a reconcile waits for something that is not a call");
             return false;
         }
         let chosen = self.chooser.choose(next.len());

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::decide::TransientState;
 use crate::controllers::queue::backoff::{Backoff, KubernetesErrorBackoff};
-use crate::controllers::remote::Login;
+use crate::controllers::remote::{Login, LookupResult};
 use crate::controllers::reporting::conditions::ConditionUpdate;
 
 /// What is kept of one resource.
@@ -42,6 +42,8 @@ pub struct Cache {
     /// The version of the deployment that is verified, and since when it is settled in this version. Older lookups are
     /// not used.
     pub verified_since: Option<(i64, Timestamp)>,
+    /// The last lookup of what the spec wants to be verified; boxed, because few resources have one.
+    pub lookup: Option<Box<LookupResult>>,
     /// Keys of `…From` objects that an Event has named.
     pub undeclared: Vec<String>,
     /// The note about values with invisible characters at an end that an Event has had.

@@ -1,98 +1,105 @@
-//! Table tests of [`super`].
+use std::sync::Mutex;
+
+use connect_api::api::Answer;
+use connect_api::commerce::ResourceKind;
+use connect_api::model::{Extension, Subscription};
 
 use super::*;
-use crate::controllers::remote::testing::{START, at, lookup, object_ref};
+use crate::controllers::remote::testing::{START, answered, at, failure};
 
 const INTERVAL: Duration = Duration::from_mins(5);
 
-fn observe(lookups: &mut Lookups, lookup: &Lookup, left: u64, found: [Found; 2], now: u64) -> bool {
-    lookups.observe(&object_ref(0), lookup, at(left), found.into(), at(now), &mut Jitter::new(1))
-}
+/// Answers with these, one after the other.
+struct Answers(Mutex<Vec<Result<Option<Extension>, ApiError>>>);
 
-fn broken() -> Found {
-    Found::Unreadable("status 503".into())
-}
-
-fn verified(lookups: &mut Lookups, now: u64) {
-    let cadence = Cadence { interval: INTERVAL, unverified_since: None };
-    lookups.set_cadence(&object_ref(0), cadence, at(now), &mut Jitter::new(1));
-}
-
-#[test]
-fn unverified_resources_are_looked_up_with_growing_pauses_and_verified_ones_at_the_interval() {
-    let (mut lookups, lookup) = (Lookups::default(), lookup());
-    assert_eq!(lookups.take(&object_ref(0), &lookup, at(0), INTERVAL, at(0)), None);
-    assert_eq!(lookups.due(at(0)).len(), 1);
-    assert!(observe(&mut lookups, &lookup, 0, [Found::Absent, Found::Absent], 1), "a lookup was pending");
-    let mut pauses = Vec::new();
-    let mut now = 1;
-    while now < 2_000 {
-        let next = u64::try_from(lookups.next().as_second() - START.as_second()).expect("later");
-        pauses.push(next - now);
-        now = next + 1;
-        assert!(!observe(&mut lookups, &lookup, now, [Found::Absent, Found::Absent], now), "no change");
+impl CommerceApi for Answers {
+    fn extension<'a>(&'a self, _: &'a str) -> Answer<'a, Option<Extension>> {
+        let answer = self.0.lock().expect("no test panics while it holds the answers").remove(0);
+        Box::pin(async move { answer })
     }
-    assert!((10..=11).contains(&pauses[0]), "{pauses:?}");
-    assert!(pauses.is_sorted_by(|one, other| *other + 31 >= *one), "{pauses:?}");
-    assert!(pauses.iter().all(|pause| *pause <= 331) && pauses.len() < 15, "{pauses:?}");
 
-    let there = || Found::There(Destination::default());
-    assert!(observe(&mut lookups, &lookup, now, [there(), there()], now), "it appears");
-    verified(&mut lookups, now);
-    assert!(lookups.next() >= at(now + 300) && lookups.next() <= at(now + 331), "{:?}", lookups.next());
-    assert!(observe(&mut lookups, &lookup, now + 320, [there(), Found::Absent], now + 320), "it disappears");
+    fn subscription<'a>(&'a self, _: &'a str) -> Answer<'a, Option<Subscription>> {
+        unreachable!("no test here looks up a Subscription")
+    }
 }
 
-#[test]
-fn a_lookup_that_failed_keeps_its_backoff_whatever_reconciles_ask() {
-    let (mut lookups, lookup) = (Lookups::default(), lookup());
-    lookups.take(&object_ref(0), &lookup, at(0), INTERVAL, at(0));
-    assert!(observe(&mut lookups, &lookup, 0, [broken(), Found::Absent], 1), "a lookup was pending");
-    let due = lookups.next();
-    verified(&mut lookups, 2);
-    assert_eq!(lookups.next(), due, "another cadence");
-    assert_eq!(lookups.take(&object_ref(0), &lookup, at(3), INTERVAL, at(3)), None);
-    assert_eq!(lookups.next(), due, "a newer lookup is pending");
+fn lookup(answers: Vec<Result<Option<Extension>, ApiError>>) -> Lookup {
+    let name = |key: &str| ResourceName { kind: ResourceKind::Extension, key: key.to_owned() };
+    Lookup { client: Arc::new(Answers(Mutex::new(answers))), resources: vec![name("one"), name("two")] }
 }
 
-#[test]
-fn a_pending_lookup_begins_no_earlier_than_its_result_may_be() {
-    let (mut lookups, lookup) = (Lookups::default(), lookup());
-    lookups.take(&object_ref(0), &lookup, at(0), INTERVAL, at(0));
-    observe(&mut lookups, &lookup, 0, [Found::Absent, Found::Absent], 1);
-    verified(&mut lookups, 1);
-    assert_eq!(lookups.take(&object_ref(0), &lookup, at(20), INTERVAL, at(10)), None);
-    assert_eq!(lookups.next(), at(20));
+fn there() -> Result<Option<Extension>, ApiError> {
+    let extension =
+        serde_json::json!({"id": "1", "version": 1, "destination": {"type": "HTTP", "url": "https://a.test"}});
+    Ok(Some(serde_json::from_value(extension).expect("it has all required members")))
 }
 
-#[test]
-fn a_failed_read_keeps_the_earlier_result_unless_a_newer_one_is_pending() {
-    let (mut lookups, lookup) = (Lookups::default(), lookup());
-    assert_eq!(lookups.take(&object_ref(0), &lookup, at(0), INTERVAL, at(0)), None);
-    assert!(observe(&mut lookups, &lookup, 0, [broken(), broken()], 1), "the waiting object is enqueued");
-    assert!(lookups.next() <= at(2), "and it is tried again soon");
-    assert!(observe(&mut lookups, &lookup, 2, [Found::Absent, Found::Absent], 2));
-    assert!(!observe(&mut lookups, &lookup, 20, [Found::Absent, broken()], 20), "no change");
-    let seen = lookups.take(&object_ref(0), &lookup, at(1), INTERVAL, at(21)).expect("it was looked up");
-    assert_eq!(seen.found, [Found::Absent, Found::Absent]);
-    // After an operation, earlier results do not count.
-    assert_eq!(lookups.take(&object_ref(0), &lookup, at(30), INTERVAL, at(30)), None);
-    assert!(!observe(&mut lookups, &lookup, 29, [Found::Absent, Found::Absent], 31), "it began before");
-    assert_eq!(lookups.due(at(31)).len(), 1, "so it is looked up again");
-    assert!(observe(&mut lookups, &lookup, 31, [Found::Absent, Found::Absent], 31));
+fn broken() -> Result<Option<Extension>, ApiError> {
+    Err(answered(503, None))
 }
 
-#[test]
-fn another_client_or_other_resources_discard_the_result_and_a_removed_object_is_not_kept() {
-    let (mut lookups, first) = (Lookups::default(), lookup());
-    assert_eq!(lookups.take(&object_ref(0), &first, at(0), INTERVAL, at(0)), None);
-    assert!(observe(&mut lookups, &first, 0, [Found::Forbidden, Found::Forbidden], 0));
-    assert!(lookups.take(&object_ref(0), &first, at(0), INTERVAL, at(1)).is_some());
-    let other = lookup();
-    assert_eq!(lookups.take(&object_ref(0), &other, at(0), INTERVAL, at(1)), None, "new credentials");
-    assert!(!observe(&mut lookups, &first, 1, [Found::Absent, Found::Absent], 1), "a result of the former client");
-    let fewer = Lookup { resources: other.resources[..1].to_vec(), ..other.clone() };
-    assert_eq!(lookups.take(&object_ref(0), &fewer, at(0), INTERVAL, at(1)), None, "other resources");
-    assert_eq!(lookups.dismiss(|_| true), [object_ref(0)]);
-    assert_eq!((lookups.object_refs().count(), lookups.next()), (0, Timestamp::MAX));
+/// Returns one letter for each observation.
+fn letters(found: &[Found]) -> String {
+    found
+        .iter()
+        .map(|found| match found {
+            Found::There(_) => 't',
+            Found::Absent => 'a',
+            Found::Forbidden => 'f',
+            Found::CredentialsRefused(_) => 'c',
+            Found::Unreadable(_) => 'u',
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn rule_17_each_answer_is_an_observation_and_a_service_that_fails_is_not_asked_again() {
+    let refused = || Err(failure(Failure::CredentialsRefused));
+    for (case, answers, expected) in [
+        ("both are there", vec![there(), there()], "tt"),
+        ("one is missing", vec![there(), Ok(None)], "ta"),
+        ("one may not be read", vec![Err(answered(403, None)), there()], "ft"),
+        ("other credentials", vec![refused()], "cc"),
+        ("no answer", vec![broken()], "uu"),
+        ("no answer for the second", vec![there(), broken()], "tu"),
+    ] {
+        let seen = lookup(answers).run(None, &Clock::stepped(at(7))).await;
+        assert_eq!((letters(&seen.found).as_str(), seen.at), (expected, at(7)), "{case}");
+        assert_eq!(seen.failures, u32::from(expected.contains('u')), "{case}");
+    }
+}
+
+#[tokio::test]
+async fn rule_17_a_failed_lookup_changes_no_earlier_result() {
+    let clock = Clock::stepped(START);
+    let first = lookup(vec![there(), Ok(None), broken(), broken(), Ok(None), Ok(None)]);
+    let mut seen = first.clone().run(None, &clock).await;
+    for (case, expected, failures) in [("fails", "ta", 1), ("fails again", "ta", 2), ("works", "aa", 0)] {
+        seen = first.clone().run(Some(seen), &clock).await;
+        assert_eq!((letters(&seen.found).as_str(), seen.failures), (expected, failures), "{case}");
+    }
+    assert!(seen.counts(&first, START));
+    assert!(!seen.counts(&first, at(1)), "from before an operation");
+    assert!(!seen.counts(&lookup(Vec::new()), START), "another client");
+    let fewer = Lookup { resources: first.resources[..1].to_vec(), ..first };
+    assert!(!seen.counts(&fewer, START), "other resources");
+}
+
+#[tokio::test]
+async fn rule_17_unverified_resources_are_looked_up_with_growing_pauses_and_verified_ones_at_the_interval() {
+    let mut seen = lookup(vec![there(), there()]).run(None, &Clock::stepped(START)).await;
+    for (case, since, failures, now, expected) in [
+        ("verified", None, 0, 0, 300..=330),
+        ("a new operation", Some(0), 0, 1, 10..=11),
+        ("a minute later", Some(0), 0, 60, 60..=66),
+        ("long after", Some(0), 0, 9_000, 300..=330),
+        ("a failure", None, 1, 0, 0..=1),
+        ("many failures", None, 20, 0, 45..=60),
+        ("many failures right after an operation", Some(0), 20, 1, 10..=11),
+    ] {
+        seen.failures = failures;
+        seen.schedule(INTERVAL, since.map(at), at(now), &mut Jitter::new(1));
+        let pause = between(at(now), seen.due).as_secs();
+        assert!(expected.contains(&pause), "{case}: {pause} s");
+    }
 }

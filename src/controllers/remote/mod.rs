@@ -1,8 +1,8 @@
 //! State that the controllers share for one remote project.
 //!
-//! A reconcile never polls and never waits for a read: it takes a fresh [`PolledRecord`] out of the view, or registers
-//! a pending read and ends. The tasks of each remote read what is pending or due, deployments by the poller, few by id
-//! and many by LIST, and send the objects to reconcile again into a channel. Nothing here knows Kubernetes or HTTP.
+//! A reconcile waits for its permit, for connectors and for lookups. It never polls: it takes a fresh [`PolledRecord`] out of
+//! the view, or registers a pending read and ends. The poller of each remote reads what is pending or due, few deployments
+//! by id and many by LIST, and sends the objects to reconcile again into a channel. Nothing here knows Kubernetes or HTTP.
 //!
 //! - `settings`: how to reach the remote, and the factory of its clients;
 //! - `remotes` ([`Remotes`]), `project_claims`: which projects share which remote, and with which credentials;
@@ -10,11 +10,10 @@
 //! - `circuit_breaker`: whether calls go out at all, after failures and inside `Retry-After`;
 //! - `concurrency_limiter`: how many reconciles use the remote at once, and which one is next;
 //! - `view`, `fingerprint`: what is polled and what was observed; `plan`: what to read next (all pure);
-//! - `registry_cache`: the registry entries of the connectors that resources name (pure); `registry_reader`: the task that
-//!   reads them;
+//! - `registry_cache`: the registry entries of the connectors that resources name;
 //! - `permissions`: which rights the token lacks, and which objects wait for a token that has them;
-//! - `lookups`, `verifier`: what is looked up in the HTTP API, and the task that reads it;
-//! - `poller`: executes what `plan` returns; `tasks`: runs it and the other two, side by side;
+//! - `lookups`: what is looked up in the HTTP API;
+//! - `poller`: executes what `plan` returns; `tasks`: runs it, and beside it the reads of connectors that are due;
 //! - `guarded_client`: the client that every caller gets; it asks the circuit breaker before each call and reports to
 //!   it after.
 
@@ -36,7 +35,6 @@ mod state;
 mod tasks;
 #[cfg(test)]
 mod testing;
-mod verifier;
 mod view;
 
 use std::sync::Arc;
@@ -49,7 +47,7 @@ use connect_api::model::Deployment;
 pub use crate::controllers::reporting::outage::{Outage, OutageKind};
 pub use concurrency_limiter::ConcurrencyPermit;
 pub(super) use jitter::Jitter;
-pub use lookups::{Cadence, Found, Lookup, LookupResult};
+pub use lookups::{Found, Lookup, LookupResult};
 pub use registry_cache::{RegistryAnswer, RegistryConnector, RegistryEntry, RegistryKey, ask};
 pub use remotes::Remotes;
 pub use settings::{ConnectFactory, Connection, Settings};

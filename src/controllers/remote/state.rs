@@ -16,7 +16,6 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::circuit_breaker::{BreakerState, CallScope, Caller, CircuitBreaker, Permit};
 use super::concurrency_limiter::{Admission, ConcurrencyLimiter, Waiter};
 use super::jitter::Jitter;
-use super::lookups::Lookups;
 use super::permissions::Permissions;
 use super::plan::COUNT_AGE;
 use super::registry_cache::RegistryCache;
@@ -42,8 +41,6 @@ pub struct Remote {
     pub(super) clock: Clock,
     /// Notified when the poller must plan again.
     pub(super) notify: Notify,
-    /// Notified when a lookup is pending.
-    pub(super) lookup_notify: Notify,
     enqueue: UnboundedSender<ObjectRef>,
     pub(super) metrics: Arc<Metrics>,
     // A panic of a holder leaves nothing half-done that matters: missing observations are read again.
@@ -56,7 +53,6 @@ pub(super) struct RemoteState {
     pub(super) concurrency_limiter: ConcurrencyLimiter,
     pub(super) view: View,
     pub(super) registry_cache: RegistryCache,
-    pub(super) lookups: Lookups,
     pub(super) permissions: Permissions,
     pub(super) jitter: Jitter,
     /// Number of deployments in the project, and when it was read.
@@ -148,7 +144,6 @@ impl Remote {
             concurrency_limiter: ConcurrencyLimiter::new(concurrency, settings.requests_per_second),
             view: View::default(),
             registry_cache: RegistryCache::default(),
-            lookups: Lookups::default(),
             permissions: Permissions::default(),
             jitter: Jitter::new(seed),
             counted: None,
@@ -162,15 +157,7 @@ impl Remote {
             resting_until: None,
         };
         let serial = OPENED.fetch_add(1, Ordering::Relaxed);
-        Self {
-            serial,
-            clock,
-            notify: Notify::new(),
-            lookup_notify: Notify::new(),
-            enqueue,
-            metrics,
-            state: Mutex::new(state),
-        }
+        Self { serial, clock, notify: Notify::new(), enqueue, metrics, state: Mutex::new(state) }
     }
 
     /// Waits for a permit, also during a pause that only the log reports. An object that an outage refuses one is enqueued
@@ -242,7 +229,6 @@ impl Remote {
         self.change(|state| {
             state.view.forget(object_ref);
             state.registry_cache.forget(object_ref);
-            state.lookups.forget(object_ref);
             state.permissions.forget(object_ref);
             state.refused.remove(object_ref);
         });
@@ -254,7 +240,6 @@ impl Remote {
         let watched = state.view.entries().map(|(object_ref, _)| object_ref);
         watched
             .chain(state.registry_cache.object_refs())
-            .chain(state.lookups.object_refs())
             .chain(state.permissions.object_refs())
             .chain(&state.refused)
             .cloned()
@@ -313,7 +298,6 @@ impl Remote {
         self.change(|state| {
             let mut dismissed = state.view.dismiss(&chosen);
             dismissed.extend(state.registry_cache.dismiss(&chosen));
-            dismissed.extend(state.lookups.dismiss(&chosen));
             dismissed.extend(state.permissions.dismiss(&chosen));
             dismissed.extend(state.refused.extract_if(.., |object_ref| chosen(object_ref)));
             // Their reconciles begin again.

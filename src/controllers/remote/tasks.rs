@@ -25,8 +25,7 @@ impl Remote {
             let next = self.refresh_registry().await;
             Some(next.min(later(self.clock.now(), SHORTEST_INTERVAL)))
         });
-        let verifier = self.repeat("lookup", &self.lookup_notify, || self.lookups());
-        future::join3(poller, registry, verifier).await;
+        future::join(poller, registry).await;
     }
 
     /// Runs rounds for ever, and rests until the time that a round returns or until notified. A panic ends its round, not

@@ -7,11 +7,10 @@ use std::time::Duration;
 use clock::{Clock, between, later};
 use connect_api::api::DeploymentPaths;
 use connect_api::api::{Answer, PageRequest};
-use connect_api::commerce::{ResourceKind, ResourceName};
 use connect_api::error::Failure;
 use connect_api::model::{
-    Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Deployment, DeploymentDraft, Extension, Paged,
-    RedeployAction, Subscription,
+    Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Deployment, DeploymentDraft, Paged,
+    RedeployAction,
 };
 use connect_api::registry::StagedApi;
 use connect_api::{ApiError, CommerceApi, ConnectApi, ErrorCode, Rate, Selector};
@@ -20,7 +19,6 @@ use jiff::Timestamp;
 use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::lookups::Lookup;
 use super::{ConnectFactory, Connection, Remote, Settings};
 use crate::controllers::object_ref::ObjectRef;
 use crate::metrics::Metrics;
@@ -273,25 +271,6 @@ impl ConnectFactory for Factory {
     fn commerce(&self, _: &Settings, _: &str) -> Result<Arc<dyn CommerceApi>, String> {
         Err("no test here looks anything up".into())
     }
-}
-
-/// A client that no test here calls.
-struct Unasked;
-
-impl CommerceApi for Unasked {
-    fn extension<'a>(&'a self, _: &'a str) -> Answer<'a, Option<Extension>> {
-        unreachable!("nothing here is sent")
-    }
-
-    fn subscription<'a>(&'a self, _: &'a str) -> Answer<'a, Option<Subscription>> {
-        unreachable!("nothing here is sent")
-    }
-}
-
-/// Returns a lookup of two Extensions.
-pub(super) fn lookup() -> Lookup {
-    let name = |key: &str| ResourceName { kind: ResourceKind::Extension, key: key.to_owned() };
-    Lookup { client: Arc::new(Unasked), resources: vec![name("one"), name("two")] }
 }
 
 /// Lets the other tasks run until the condition holds.

@@ -159,7 +159,8 @@ impl Reconciler<'_> {
         self.cache.transient = decision.transient.clone();
         self.annotate(&decision.persisted).await?;
         let undeclared = inputs.desired.as_ref().err().and_then(declarations_again);
-        let again = [self.next_poll(remote, inputs, decision), undeclared].into_iter().flatten().min();
+        let lookup = self.cache.own.lookup.as_ref().map(|lookup| between(self.context.clock.now(), lookup.due));
+        let again = [self.next_poll(remote, inputs, decision), undeclared, lookup].into_iter().flatten().min();
         let refused = verified.is_some_and(|condition| condition.reason == Reason::KubernetesError);
         let refused = if refused { Reason::KubernetesError } else { reason };
         let again = self.cache.kubernetes_error_backoff.again(refused, again);

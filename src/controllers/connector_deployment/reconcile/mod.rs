@@ -53,7 +53,7 @@ use crate::controllers::reconcile::record::{self, identity_changed};
 use crate::controllers::reconcile::unwritten::Unwritten;
 use crate::controllers::reconcile::{self, NOT_YET_RECONCILED_AGAIN, Next, PROJECT_AGAIN, is_ours, panics};
 use crate::controllers::references::{Named, Reference};
-use crate::controllers::remote::{Login, NotAdmitted, Remote};
+use crate::controllers::remote::{ConcurrencyPermit, Login, NotAdmitted, Remote};
 use crate::controllers::reporting::problem;
 use crate::controllers::reporting::reconcile_outcome::ReconcileOutcome;
 use crate::controllers::reporting::refusal;
@@ -102,6 +102,8 @@ pub(super) struct Reconciler<'a> {
     object: Arc<ConnectorDeployment>,
     unwritten: Unwritten,
     cache: Box<LocalCache>,
+    /// The right to use the remote, from when on it may be called.
+    permit: Option<ConcurrencyPermit>,
 }
 
 impl<'a> Reconciler<'a> {
@@ -111,7 +113,7 @@ impl<'a> Reconciler<'a> {
         let uid = object.uid().unwrap_or_default();
         let kept = context.deployment_caches.forget(object_ref).filter(|kept| kept.uid == uid);
         let cache = kept.unwrap_or_else(|| Box::new(LocalCache { uid, ..LocalCache::default() }));
-        Self { context, object_ref, api, object, unwritten: Unwritten::default(), cache }
+        Self { context, object_ref, api, object, unwritten: Unwritten::default(), cache, permit: None }
     }
 
     /// The reconcile. A deletion takes the same path with another decision.
@@ -179,8 +181,8 @@ impl<'a> Reconciler<'a> {
         self.note_request();
         // Without a permit: a registry that does not answer keeps no other resource waiting.
         let registered = self.registered(&remote, target.as_ref()).await;
-        let permit = match remote.enter(self.object_ref).await {
-            Ok(permit) => permit,
+        self.permit = match remote.enter(self.object_ref).await {
+            Ok(permit) => Some(permit),
             Err(NotAdmitted::Moved) => return Ok(Next::Again(Some(Duration::ZERO))),
             Err(NotAdmitted::CircuitOpen(outage)) => {
                 let condition = problem::condition_of_outage(&outage, &project.identity.project_key);
@@ -189,7 +191,7 @@ impl<'a> Reconciler<'a> {
         };
         // Boxed: most reconciles end before this.
         let next = Box::pin(self.with_remote(&remote, identity, target, registered)).await;
-        drop(permit);
+        self.permit = None;
         next
     }
 

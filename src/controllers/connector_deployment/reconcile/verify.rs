@@ -1,5 +1,4 @@
-//! Requests lookups of the resources in `spec.verify`, and uses their results. Another task does the lookups, so that a
-//! reconcile does not wait for them.
+//! Looks up the resources in `spec.verify` when they are due, and uses the results.
 
 use super::super::decide::Outcome;
 use super::super::observe::RecordRead;
@@ -8,7 +7,7 @@ use super::super::verification;
 use crate::controllers::connect_project;
 use crate::controllers::context::Project;
 use crate::controllers::objects::secret;
-use crate::controllers::remote::{Cadence, Lookup, Remote};
+use crate::controllers::remote::{Lookup, Remote};
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::reason::Reason;
 use crate::crd::Verify;
@@ -16,7 +15,6 @@ use crate::crd::Verify;
 use super::Reconciler;
 
 const NOT_YET: &str = "The lookup follows once the deployment is Deployed";
-const LOOKING: &str = "The lookup is in progress";
 
 impl Reconciler<'_> {
     /// Returns the condition `Verified` after this reconcile; `None`: there is nothing to verify.
@@ -35,8 +33,7 @@ impl Reconciler<'_> {
                 | Outcome::Observed(Phase::Deployed)
         );
         let (Some(verify), Some(record)) = (&object.spec.verify, read.record.as_deref().filter(|_| deployed)) else {
-            remote.forget_lookup(self.object_ref);
-            self.cache.own.verified_since = None;
+            (self.cache.own.verified_since, self.cache.own.lookup) = (None, None);
             return Ok(object.spec.verify.as_ref().map(|_| ConditionUpdate::new(Reason::NotChecked, NOT_YET)));
         };
         // A lookup from before the deployment reached this version proves nothing about it.
@@ -46,21 +43,29 @@ impl Reconciler<'_> {
         let newer_than = self.cache.reconcile_request.as_ref().map_or(settled, |(_, asked)| settled.max(*asked));
         let condition = match self.lookup(remote, verify).await? {
             Err(condition) => {
-                remote.forget_lookup(self.object_ref);
+                self.cache.own.lookup = None;
                 condition
             }
             Ok(lookup) => {
-                let interval = object.spec.effective_interval();
-                let seen = remote.look_up(self.object_ref, &lookup, newer_than, interval);
-                let project = &remote.settings().project_key;
-                let evaluated = seen.map(|seen| verification::evaluate(verify, &seen.found, record, project));
-                let condition = match evaluated {
-                    None => self.unverified(LOOKING.to_owned()),
-                    Some(Err(why)) => self.unverified(why),
-                    Some(Ok(condition)) => condition,
+                let now = self.context.clock.now();
+                let known = self.cache.own.lookup.take().filter(|known| known.counts(&lookup, newer_than));
+                let is_due = known.as_ref().is_none_or(|known| known.due <= now);
+                let mut seen = match known {
+                    Some(known) if !is_due => known,
+                    known => {
+                        // No call of the Connect API follows, and none of another resource waits for the HTTP API.
+                        self.permit = None;
+                        Box::new(lookup.run(known.map(|known| *known), &self.context.clock).await)
+                    }
                 };
-                let unverified_since = (condition.reason != Reason::Verified).then_some(settled);
-                remote.set_cadence(self.object_ref, Cadence { interval, unverified_since });
+                let project = &remote.settings().project_key;
+                let condition = verification::evaluate(verify, &seen.found, record, project)
+                    .unwrap_or_else(|why| self.unverified(why));
+                if is_due {
+                    let unverified_since = (condition.reason != Reason::Verified).then_some(settled);
+                    remote.schedule_lookup(&mut seen, object.spec.effective_interval(), unverified_since);
+                }
+                self.cache.own.lookup = Some(seen);
                 condition
             }
         };

@@ -171,7 +171,8 @@ impl Connection {
     pub(super) async fn client(&self, namespace: Option<&str>) -> Result<(Client, String), String> {
         let access = self.access().await?;
         let namespace = namespace.unwrap_or(&access.config.default_namespace).to_owned();
-        let client = kube_client::client(access, Limits::default()).map_err(|error| with_causes(&error))?;
+        let client = kube_client::client(access, Limits { repeats: true, ..Limits::default() })
+            .map_err(|error| with_causes(&error))?;
         Ok((client, namespace))
     }
 

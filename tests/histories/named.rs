@@ -138,7 +138,7 @@ fn each_named_history_reaches_the_requested_state() {
             (1, 1, 0),
         ),
         (
-            "rule 16: a redeploy for another change also corrects a difference, and is not repeated for it",
+            "rule 16: a difference that no end could be compared for is corrected once, and not again",
             History {
                 live: None,
                 reading: Reading { normalise: 1, ..Reading::default() },
@@ -152,7 +152,7 @@ fn each_named_history_reaches_the_requested_state() {
                     Step::Pass(400),
                 ])
             },
-            (1, 2, 0),
+            (1, 3, 1),
         ),
         (
             "rule 16: a difference is corrected once more after the deployment was created again",

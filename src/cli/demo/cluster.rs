@@ -103,8 +103,8 @@ impl DemoCluster {
         let unusable = |message: String| Error::Context { context: context.to_owned(), message };
         let connection = Connection { context: Some(context.to_owned()), ..Connection::default() };
         let access = connection.access().await.map_err(unusable)?;
-        let client =
-            kube_client::client(access.clone(), Limits::default()).map_err(|error| unusable(with_causes(&error)))?;
+        let client = kube_client::client(access.clone(), Limits { repeats: true, ..Limits::default() })
+            .map_err(|error| unusable(with_causes(&error)))?;
         let version = tokio::time::timeout(ANSWER_WITHIN, client.apiserver_version()).await;
         let version = version
             .map_err(|_| unusable(format!("no answer within {} s", ANSWER_WITHIN.as_secs())))?

@@ -17,9 +17,11 @@ use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
 use hyper_util::client::legacy::connect::{Connection, HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use kube::client::retry::RetryPolicy;
 use kube::client::{Body, ConfigExt as _};
 use kube::{Client, Config, Error};
 use rustls::pki_types::ServerName;
+use tower::retry::RetryLayer;
 use tower::util::option_layer;
 use tower::{BoxError, Layer as _, Service, ServiceExt as _};
 use tracing::Instrument as _;
@@ -47,6 +49,9 @@ pub struct Limits {
     pub ping: Duration,
     /// Number of namespaces that are watched one by one, for which connections are provided. Default: 1.
     pub namespaces: usize,
+    /// Whether a request is sent again that the API server is too busy for, as those of kubectl are. For commands: in the operator
+    /// it would be a write that nothing was decided for, and a watch would begin as late as a `Retry-After` says. Default: no.
+    pub repeats: bool,
 }
 
 impl Default for Limits {
@@ -56,6 +61,7 @@ impl Default for Limits {
             silence: Duration::from_secs(295),
             ping: Duration::from_secs(30),
             namespaces: 1,
+            repeats: false,
         }
     }
 }
@@ -125,9 +131,7 @@ fn authorized<C>(tunnel: Tunnel<C>, authorization: Option<http::HeaderValue>) ->
     }
 }
 
-/// Creates the client of the library, except for its connections, that it logs nothing, and that it repeats nothing: each caller
-/// reports its errors. A repetition below a reconcile would be a write that nothing was decided for, and a watch would begin as
-/// late as a `Retry-After` says.
+/// Creates the client of the library, except for its connections, and that it logs nothing: each caller reports its errors.
 fn layered<C>(config: &Config, connector: C, limits: Limits) -> Result<Client, Error>
 where
     C: Service<Uri> + Clone + Send + Sync + 'static,
@@ -173,7 +177,8 @@ where
     });
     let service = config.extra_headers_layer()?.layer(service.map_err(BoxError::from));
     let service = option_layer(config.auth_layer()?).layer(service);
-    let service = config.base_uri_layer().layer(service);
+    let retries = limits.repeats.then(|| RetryLayer::new(RetryPolicy::server_retry()));
+    let service = config.base_uri_layer().layer(option_layer(retries).layer(service));
     Ok(Client::new(service, config.default_namespace.clone()))
 }
 

@@ -1,62 +1,30 @@
 //! How many reconciles use a remote at once, and which of those that wait is next.
 //!
 //! Namespaces take turns, so that nobody waits for all changes of another tenant that shares the remote ([`RoundRobin`]);
-//! within a namespace: first come, first served. A reconcile that ends while it waits is skipped.
+//! within a namespace: first come, first served. A reconcile that ends while it waits is skipped. Pure.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use connect_api::Rate;
-use tokio::sync::oneshot;
 
 use super::round_robin::RoundRobin;
-use super::{NotAdmitted, Remote};
 use crate::controllers::object_ref::ObjectRef;
 
 /// Permits for each request per second. A call rarely takes longer than 2 s, so that more reconciles would only wait for
 /// the rate limiter, with their slots, and leave too late.
 const PERMITS_PER_REQUEST: usize = 2;
 
-/// What a waiting reconcile is told.
-pub(super) type Admission = Result<ConcurrencyPermit, NotAdmitted>;
-
-/// The right of one reconcile to use the remote; dropping it admits the next one.
-#[must_use]
-pub struct ConcurrencyPermit {
-    pub(super) remote: Arc<Remote>,
-}
-
-impl Drop for ConcurrencyPermit {
-    fn drop(&mut self) {
-        self.remote.change(|state| state.concurrency_limiter.leave());
-    }
-}
-
-/// A reconcile that waits.
-pub(super) struct Waiter {
-    remote: Arc<Remote>,
-    answer: oneshot::Sender<Admission>,
-}
-
-impl Waiter {
-    /// Ends the wait. Not while the state of the remote is locked: a permit that nobody takes is returned to it.
-    pub(super) fn answer(self, refused: Option<NotAdmitted>) {
-        let admission = refused.map_or_else(|| Ok(ConcurrencyPermit { remote: self.remote }), Err);
-        drop(self.answer.send(admission));
-    }
-}
-
-/// The permits of one remote.
-pub(super) struct ConcurrencyLimiter {
+/// The permits of one remote. `W`: a reconcile that waits.
+pub(super) struct ConcurrencyLimiter<W> {
     /// Permits for any rate.
     most: usize,
     limit: usize,
     active: usize,
     queue: RoundRobin,
-    waiters: HashMap<ObjectRef, Waiter>,
+    waiters: HashMap<ObjectRef, W>,
 }
 
-impl ConcurrencyLimiter {
+impl<W> ConcurrencyLimiter<W> {
     /// `most`: permits that no rate exceeds.
     pub(super) fn new(most: usize, rate: Rate) -> Self {
         Self { most, limit: permits(most, rate), active: 0, queue: RoundRobin::default(), waiters: HashMap::new() }
@@ -68,20 +36,18 @@ impl ConcurrencyLimiter {
     }
 
     /// Appends a reconcile of the object; it takes the place of an earlier one of the same object, which has ended.
-    pub(super) fn wait(&mut self, object_ref: &ObjectRef, remote: Arc<Remote>) -> oneshot::Receiver<Admission> {
-        let (answer, waiting) = oneshot::channel();
+    pub(super) fn wait(&mut self, object_ref: &ObjectRef, waiter: W) {
         self.queue.push(object_ref);
-        self.waiters.insert(object_ref.clone(), Waiter { remote, answer });
-        waiting
+        self.waiters.insert(object_ref.clone(), waiter);
     }
 
-    /// Takes as many waiting reconciles as there are free permits.
-    pub(super) fn admit_next(&mut self) -> Vec<Waiter> {
+    /// Takes as many waiting reconciles as there are free permits. `waits`: whether one still waits.
+    pub(super) fn admit_next(&mut self, waits: impl Fn(&W) -> bool) -> Vec<W> {
         let mut admitted = Vec::new();
         while self.active < self.limit
             && let Some(object_ref) = self.queue.pop()
         {
-            if let Some(waiter) = self.waiters.remove(&object_ref).filter(|waiter| !waiter.answer.is_closed()) {
+            if let Some(waiter) = self.waiters.remove(&object_ref).filter(|waiter| waits(waiter)) {
                 self.active += 1;
                 admitted.push(waiter);
             }
@@ -95,7 +61,7 @@ impl ConcurrencyLimiter {
     }
 
     /// Takes all chosen reconciles that wait, in their order.
-    pub(super) fn dismiss(&mut self, chosen: impl Fn(&ObjectRef) -> bool) -> Vec<(ObjectRef, Waiter)> {
+    pub(super) fn dismiss(&mut self, chosen: impl Fn(&ObjectRef) -> bool) -> Vec<(ObjectRef, W)> {
         let dismissed: Vec<ObjectRef> = self.queue.iter().filter(|object_ref| chosen(object_ref)).cloned().collect();
         let mut waiters = Vec::with_capacity(dismissed.len());
         for object_ref in dismissed {

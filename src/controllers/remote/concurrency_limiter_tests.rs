@@ -1,9 +1,11 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
 use super::*;
+use crate::controllers::remote::state::{Admission, ConcurrencyPermit};
 use crate::controllers::remote::testing::{Bench, object_ref};
 
 /// A rate that limits nothing.
@@ -117,7 +119,7 @@ async fn a_low_rate_leaves_few_permits() {
     for (most, rate, expected) in
         [(16, 1, 2), (16, 2, 4), (16, 10, 16), (16, 1_000, 16), (1, 1, 1), (1, 1_000, 1), (0, 1, 1)]
     {
-        let limiter = ConcurrencyLimiter::new(most, Rate::per_second(rate));
+        let limiter = ConcurrencyLimiter::<()>::new(most, Rate::per_second(rate));
         assert_eq!(limiter.limit, expected, "{most} at {rate} a second");
     }
     let mut reconciles = Reconciles::new(4);

@@ -10,7 +10,7 @@
 //! - `circuit_breaker`: whether calls go out at all, after failures and inside `Retry-After`;
 //! - `concurrency_limiter`: how many reconciles use the remote at once, and which one is next;
 //! - `view`, `fingerprint`: what is polled and what was observed; `plan`: what to read next (all pure);
-//! - `registry_cache`: the registry entries of the connectors that resources name;
+//! - `registry_cache`: the registry entries of the connectors that resources name; `registry_reader` reads them;
 //! - `permissions`: which rights the token lacks, and which objects wait for a token that has them;
 //! - `lookups`: what is looked up in the HTTP API;
 //! - `poller`: executes what `plan` returns; `tasks`: runs it, and beside it the reads of connectors that are due;
@@ -28,6 +28,7 @@ mod plan;
 mod poller;
 mod project_claims;
 mod registry_cache;
+mod registry_reader;
 mod remotes;
 mod round_robin;
 mod settings;
@@ -45,13 +46,13 @@ use jiff::Timestamp;
 use connect_api::model::Deployment;
 
 pub use crate::controllers::reporting::outage::{Outage, OutageKind};
-pub use concurrency_limiter::ConcurrencyPermit;
 pub(super) use jitter::Jitter;
 pub use lookups::{Found, Lookup, LookupResult};
-pub use registry_cache::{RegistryAnswer, RegistryConnector, RegistryEntry, RegistryKey, ask};
+pub use registry_cache::{RegistryAnswer, RegistryConnector, RegistryEntry, RegistryKey};
+pub use registry_reader::ask;
 pub use remotes::Remotes;
 pub use settings::{ConnectFactory, Connection, Settings};
-pub use state::{Login, Remote};
+pub use state::{ConcurrencyPermit, Login, Remote};
 
 /// An observation of a deployment.
 #[derive(Clone, Debug)]

@@ -10,11 +10,11 @@ use connect_api::error::Failure;
 use connect_api::scopes::Right;
 use connect_api::{ApiError, Rate};
 use jiff::Timestamp;
-use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::{Notify, oneshot};
 
 use super::circuit_breaker::{BreakerState, CallScope, Caller, CircuitBreaker, Permit};
-use super::concurrency_limiter::{Admission, ConcurrencyLimiter, Waiter};
+use super::concurrency_limiter::ConcurrencyLimiter;
 use super::jitter::Jitter;
 use super::permissions::Permissions;
 use super::plan::COUNT_AGE;
@@ -35,6 +35,39 @@ pub struct Login {
     client: u64,
 }
 
+/// What a waiting reconcile is told.
+pub(super) type Admission = Result<ConcurrencyPermit, NotAdmitted>;
+
+/// The right of one reconcile to use the remote; dropping it admits the next one.
+#[must_use]
+pub struct ConcurrencyPermit {
+    remote: Arc<Remote>,
+}
+
+impl Drop for ConcurrencyPermit {
+    fn drop(&mut self) {
+        self.remote.change(|state| state.concurrency_limiter.leave());
+    }
+}
+
+/// A reconcile that waits.
+pub(super) struct Waiter {
+    remote: Arc<Remote>,
+    answer: oneshot::Sender<Admission>,
+}
+
+impl Waiter {
+    fn waits(&self) -> bool {
+        !self.answer.is_closed()
+    }
+
+    /// Ends the wait. Not while the state of the remote is locked: a permit that nobody takes is returned to it.
+    fn answer(self, refused: Option<NotAdmitted>) {
+        let admission = refused.map_or_else(|| Ok(ConcurrencyPermit { remote: self.remote }), Err);
+        drop(self.answer.send(admission));
+    }
+}
+
 /// One remote project.
 pub struct Remote {
     serial: u64,
@@ -50,7 +83,7 @@ pub struct Remote {
 /// The state of a remote.
 pub(super) struct RemoteState {
     pub(super) circuit_breaker: CircuitBreaker,
-    pub(super) concurrency_limiter: ConcurrencyLimiter,
+    pub(super) concurrency_limiter: ConcurrencyLimiter<Waiter>,
     pub(super) view: View,
     pub(super) registry_cache: RegistryCache,
     pub(super) permissions: Permissions,
@@ -60,9 +93,9 @@ pub(super) struct RemoteState {
     /// Objects to enqueue at the end of the change, while its lock is still held.
     pub(super) enqueue: Vec<ObjectRef>,
     /// Waiting reconciles to answer after the change: with a permit, or why there is none.
-    pub(super) answers: Vec<(Waiter, Option<NotAdmitted>)>,
+    answers: Vec<(Waiter, Option<NotAdmitted>)>,
     /// Objects that were refused a permit because of an outage; they are enqueued when it is over.
-    pub(super) refused: BTreeSet<ObjectRef>,
+    refused: BTreeSet<ObjectRef>,
     pub(super) client: Arc<dyn Connection>,
     /// The settings of the client.
     pub(super) settings: Settings,
@@ -166,7 +199,7 @@ impl Remote {
     /// # Errors
     /// Why there is no permit.
     pub async fn enter(self: &Arc<Self>, object_ref: &ObjectRef) -> Admission {
-        let waiting = self.change(|state| {
+        let (waiting, pause) = self.change(|state| {
             if state.closed {
                 return Err(NotAdmitted::Moved);
             }
@@ -174,8 +207,13 @@ impl Remote {
                 state.refused.insert(object_ref.clone());
                 return Err(NotAdmitted::CircuitOpen(outage));
             }
-            Ok(state.concurrency_limiter.wait(object_ref, Arc::clone(self)))
+            let (answer, waiting) = oneshot::channel();
+            state.concurrency_limiter.wait(object_ref, Waiter { remote: Arc::clone(self), answer });
+            Ok((waiting, state.circuit_breaker.outage().cloned()))
         })?;
+        if let Some(Outage { kind, error, until, .. }) = pause {
+            tracing::debug!(outage = ?kind, %error, %until, "the reconcile waits for the end of a short pause");
+        }
         // Each one is answered, as long as the remote exists.
         waiting.await.unwrap_or(Err(NotAdmitted::Moved))
     }
@@ -326,7 +364,7 @@ impl Remote {
         if state.circuit_breaker.position(now) == BreakerState::Closed {
             let RemoteState { enqueue, refused, answers, concurrency_limiter, .. } = &mut *state;
             enqueue.extend(mem::take(refused));
-            answers.extend(concurrency_limiter.admit_next().into_iter().map(|waiter| (waiter, None)));
+            answers.extend(concurrency_limiter.admit_next(Waiter::waits).into_iter().map(|waiter| (waiter, None)));
         }
         let after = state.reported_health();
         if after != before {

@@ -25,6 +25,7 @@ const LIMITS: Limits = Limits {
     silence: Duration::from_mins(2),
     ping: Duration::from_secs(20),
     namespaces: 1,
+    repeats: false,
 };
 
 /// What happens to packets.

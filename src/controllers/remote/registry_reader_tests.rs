@@ -1,4 +1,6 @@
+use connect_api::Selector;
 use connect_api::error::Failure;
+use connect_api::model::{Connector, ConnectorStaged, IsPreviewable};
 use futures::FutureExt;
 use futures::future;
 

@@ -98,7 +98,9 @@ async fn no_more_reconciles_than_there_are_permits_use_a_remote() {
 #[tokio::test]
 async fn a_reconcile_that_ended_while_it_waited_passes_its_permit_on() {
     let mut reconciles = Reconciles::new(1);
-    ["a0", "a1", "a2", "a3"].into_iter().for_each(|name| reconciles.begin(name));
+    for name in ["a0", "a1", "a2", "a3"] {
+        reconciles.begin(name);
+    }
     // One ends before its turn, and one after it but before it noticed.
     drop(reconciles.waiting.remove(0));
     drop(reconciles.running.remove(0));

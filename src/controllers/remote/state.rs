@@ -397,7 +397,9 @@ impl Remote {
         }
         let answers = mem::take(&mut state.answers);
         drop(state);
-        answers.into_iter().for_each(|(waiter, refused)| waiter.answer(refused));
+        for (waiter, refused) in answers {
+            waiter.answer(refused);
+        }
         result
     }
 }

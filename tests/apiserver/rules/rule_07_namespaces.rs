@@ -24,7 +24,7 @@ fn digests(state: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-async fn digests_of(object: &ConnectorDeployment) -> BTreeSet<String> {
+fn digests_of(object: &ConnectorDeployment) -> BTreeSet<String> {
     let state = object.status.as_ref().and_then(|status| status.state.as_deref()).expect("it has a state");
     let mut found = BTreeSet::new();
     digests(&serde_json::from_str(state).expect("it is JSON"), &mut found);
@@ -46,7 +46,7 @@ async fn rule_07_equal_values_in_two_namespaces_have_different_digests() {
         sandbox.until_reason(NAME, "Deployed").await;
     }
     let there = Api::<ConnectorDeployment>::namespaced(other.client.clone(), &other.namespace);
-    let (one, two) = (digests_of(&shop.get().await).await, digests_of(&there.get(NAME).await.unwrap()).await);
+    let (one, two) = (digests_of(&shop.get().await), digests_of(&there.get(NAME).await.unwrap()));
     assert!(!one.is_empty() && one.len() == two.len(), "{one:?} {two:?}");
     assert!(one.is_disjoint(&two), "{:?} are equal", one.intersection(&two).collect::<Vec<_>>());
 }

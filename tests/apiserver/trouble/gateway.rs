@@ -47,8 +47,8 @@ async fn a_write_that_is_refused_is_not_repeated_before_its_object_is_read_again
     let (shop, gateway) = behind_a_gateway(Clock::system()).await;
     let refused = AtomicUsize::default();
     gateway.fail(move |method, uri| {
-        let refuses = is_write_of_a_status(method, uri.path()) && refused.fetch_add(1, Ordering::SeqCst) < 3;
-        refuses.then_some(Failure::Instead(429, "TooManyRequests", 1))
+        let fails = is_write_of_a_status(method, uri.path()) && refused.fetch_add(1, Ordering::SeqCst) < 3;
+        fails.then_some(Failure::Instead(429, "TooManyRequests", 1))
     });
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     shop.until_reason("Deployed").await;

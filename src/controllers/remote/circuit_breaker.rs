@@ -28,7 +28,7 @@ const WORTH_REPORTING: Duration = Duration::from_secs(10);
 /// Who makes a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Caller {
-    /// The reconcile of a controller, and the registry reader on behalf of some.
+    /// The reconcile of a controller, and what reads a connector on behalf of some.
     Reconcile,
     /// The poller, which also finds out whether the remote works again.
     Poller,

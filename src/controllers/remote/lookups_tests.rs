@@ -28,10 +28,10 @@ fn lookup(answers: Vec<Result<Option<Extension>, ApiError>>) -> Lookup {
     Lookup { client: Arc::new(Answers(Mutex::new(answers))), resources: vec![name("one"), name("two")] }
 }
 
-fn extension() -> Option<Extension> {
+fn extension() -> Extension {
     let extension =
         serde_json::json!({"id": "1", "version": 1, "destination": {"type": "HTTP", "url": "https://a.test"}});
-    Some(serde_json::from_value(extension).expect("it has all required members"))
+    serde_json::from_value(extension).expect("it has all required members")
 }
 
 fn broken() -> Result<Option<Extension>, ApiError> {
@@ -56,12 +56,12 @@ fn letters(found: &[Found]) -> String {
 async fn rule_17_each_answer_is_an_observation_and_a_service_that_fails_is_not_asked_again() {
     let refused = || Err(failure(Failure::CredentialsRefused));
     for (case, answers, expected) in [
-        ("both are there", vec![Ok(extension()), Ok(extension())], "tt"),
-        ("one is missing", vec![Ok(extension()), Ok(None)], "ta"),
-        ("one may not be read", vec![Err(answered(403, None)), Ok(extension())], "ft"),
+        ("both are there", vec![Ok(Some(extension())), Ok(Some(extension()))], "tt"),
+        ("one is missing", vec![Ok(Some(extension())), Ok(None)], "ta"),
+        ("one may not be read", vec![Err(answered(403, None)), Ok(Some(extension()))], "ft"),
         ("other credentials", vec![refused()], "cc"),
         ("no answer", vec![broken()], "uu"),
-        ("no answer for the second", vec![Ok(extension()), broken()], "tu"),
+        ("no answer for the second", vec![Ok(Some(extension())), broken()], "tu"),
     ] {
         let seen = lookup(answers).run(None, &Clock::stepped(at(7))).await;
         assert_eq!((letters(&seen.found).as_str(), seen.at), (expected, at(7)), "{case}");
@@ -72,7 +72,7 @@ async fn rule_17_each_answer_is_an_observation_and_a_service_that_fails_is_not_a
 #[tokio::test]
 async fn rule_17_a_failed_lookup_changes_no_earlier_result() {
     let clock = Clock::stepped(START);
-    let first = lookup(vec![Ok(extension()), Ok(None), broken(), broken(), Ok(None), Ok(None)]);
+    let first = lookup(vec![Ok(Some(extension())), Ok(None), broken(), broken(), Ok(None), Ok(None)]);
     let mut seen = first.clone().run(None, &clock).await;
     for (case, expected, failures) in [("fails", "ta", 1), ("fails again", "ta", 2), ("works", "aa", 0)] {
         seen = first.clone().run(Some(seen), &clock).await;
@@ -87,7 +87,7 @@ async fn rule_17_a_failed_lookup_changes_no_earlier_result() {
 
 #[tokio::test]
 async fn rule_17_unverified_resources_are_looked_up_with_growing_pauses_and_verified_ones_at_the_interval() {
-    let mut seen = lookup(vec![Ok(extension()), Ok(extension())]).run(None, &Clock::stepped(START)).await;
+    let mut seen = lookup(vec![Ok(Some(extension())), Ok(Some(extension()))]).run(None, &Clock::stepped(START)).await;
     for (case, since, failures, now, expected) in [
         ("verified", None, 0, 0, 300..=330),
         ("a new operation", Some(0), 0, 1, 10..=11),

@@ -7,6 +7,7 @@ use std::fmt::Debug;
 use clock::Clock;
 use connect_operator::crd::{self, ActionCheck, ClusterConnectProject, ConnectorDeployment, ConnectorStaged};
 use connect_operator::names;
+use dev_server::{Fault, FaultAnswer};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{DeleteParams, Patch, PatchParams};
@@ -19,7 +20,7 @@ use crate::cluster::Sandbox;
 use crate::manifests::with_spec;
 use crate::patience::in_time;
 use crate::security::{client_of, quick};
-use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop};
+use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop, state};
 
 pub(crate) const SHARED: &str = "shared";
 
@@ -168,6 +169,34 @@ async fn rule_29_a_namespace_uses_a_shared_project_only_while_it_is_allowed() {
     shop.sandbox.change(&shared(&shop, &json!({})), &by_name).await.unwrap();
     shop.until_gone().await;
     assert_eq!(shop.calls("deleteDeploymentById"), 1);
+    until_deleted(&shop).await;
+}
+
+/// What is not known to have been created holds the project as well, also for a namespace that may not use it any more.
+#[tokio::test]
+async fn rule_24_a_shared_project_stays_for_a_create_that_may_have_arrived() {
+    let (mut shop, _own) = closed().await;
+    shop.start_operator();
+    let by_label = json!({"selector": {"matchLabels": {"team": "tax"}}});
+    shop.sandbox.apply(&shared(&shop, &by_label)).await.unwrap();
+    label(&shop.sandbox, Some("tax")).await;
+    until_shared(&shop, "Available", "").await;
+    let lost = Fault::of("createDeployment", FaultAnswer { delay_ms: 600_000, ..FaultAnswer::default() });
+    shop.dev.fault(lost.after_the_effect().times(1)).unwrap();
+    shop.sandbox.apply(&sharing(&shop, &json!({}))).await.unwrap();
+    let begun = |object: &ConnectorDeployment| object.status.is_some() && state(object).operation.is_some();
+    let object = shop.until("its create has begun", begun).await;
+    assert_eq!(object.status.unwrap().id, None, "nobody knows what became of it");
+
+    label(&shop.sandbox, None).await;
+    let projects = Api::<ClusterConnectProject>::all(shop.sandbox.client.clone());
+    projects.delete(SHARED, &DeleteParams::default()).await.unwrap();
+    until_shared(&shop, "InUse", "1 ConnectorDeployment that names it").await;
+
+    label(&shop.sandbox, Some("tax")).await;
+    shop.delete().await;
+    shop.until_gone().await;
+    assert_eq!(["createDeployment", "deleteDeploymentById"].map(|operation| shop.calls(operation)), [1, 1]);
     until_deleted(&shop).await;
 }
 

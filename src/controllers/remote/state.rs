@@ -147,6 +147,14 @@ impl RemoteState {
         }
     }
 
+    /// Logs a pause that no condition reports, because it is short.
+    fn log_pause(&self) {
+        if let Some(Outage { kind, error, until, .. }) = self.circuit_breaker.outage().filter(|_| !self.is_failing()) {
+            let project = &self.settings.project_key;
+            tracing::debug!(%project, outage = ?kind, %error, %until, "the calls of the remote project pause");
+        }
+    }
+
     /// Records the scopes of the token in use: an answered call may have fetched another token.
     pub(super) fn note_token(&mut self) {
         let enqueued = self.permissions.note(self.client.granted());
@@ -199,7 +207,7 @@ impl Remote {
     /// # Errors
     /// Why there is no permit.
     pub async fn enter(self: &Arc<Self>, object_ref: &ObjectRef) -> Admission {
-        let (waiting, pause) = self.change(|state| {
+        let waiting = self.change(|state| {
             if state.closed {
                 return Err(NotAdmitted::Moved);
             }
@@ -209,11 +217,8 @@ impl Remote {
             }
             let (answer, waiting) = oneshot::channel();
             state.concurrency_limiter.wait(object_ref, Waiter { remote: Arc::clone(self), answer });
-            Ok((waiting, state.circuit_breaker.outage().cloned()))
+            Ok(waiting)
         })?;
-        if let Some(Outage { kind, error, until, .. }) = pause {
-            tracing::debug!(outage = ?kind, %error, %until, "the reconcile waits for the end of a short pause");
-        }
         // Each one is answered, as long as the remote exists.
         waiting.await.unwrap_or(Err(NotAdmitted::Moved))
     }
@@ -326,7 +331,10 @@ impl Remote {
             state.note_token();
             match error {
                 None => state.circuit_breaker.succeeded(permit),
-                Some(error) => state.circuit_breaker.failed(permit, error, now, &mut state.jitter),
+                Some(error) => {
+                    state.circuit_breaker.failed(permit, error, now, &mut state.jitter);
+                    state.log_pause();
+                }
             }
         });
     }

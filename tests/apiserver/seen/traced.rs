@@ -66,14 +66,14 @@ async fn a_pause_that_no_condition_reports_is_logged() {
             request += 1;
             shop.annotate("connect-operator.io/reconcile-requested-at", &request.to_string()).await;
             let text = std::fs::read_to_string(log.path()).unwrap();
-            if let Some(line) = text.lines().find(|line| line.contains("the reconcile waits")) {
+            if let Some(line) = text.lines().find(|line| line.contains("the calls of the remote project pause")) {
                 return serde_json::from_str::<Value>(line).expect("each line is JSON");
             }
         }
     });
     let logged = logged.await.expect("it is logged");
     operator.kill().await.unwrap();
-    assert_eq!((&logged["outage"], &logged["name"]), (&Value::from("Throttled"), &Value::from(NAME)), "{logged}");
+    assert_eq!((&logged["outage"], &logged["project"]), (&Value::from("Throttled"), &Value::from("demo")), "{logged}");
     assert!(logged["until"].is_string() && logged["error"].as_str().unwrap().contains("429"), "{logged}");
 }
 

@@ -237,6 +237,14 @@ impl ApiError {
         }
     }
 
+    /// Returns how to react to a changing call that failed: [`Reaction::Verify`] if the change may have happened. A gateway may
+    /// send a request twice and pass the second answer on; then `DuplicateField` and `ConcurrentModification` answer the second one.
+    #[must_use]
+    pub fn reaction_to_change(&self) -> Reaction {
+        let is_repeated = matches!(self.code(), Some(ErrorCode::DuplicateField | ErrorCode::ConcurrentModification));
+        if self.effect() == Effect::Unknown || is_repeated { Reaction::Verify } else { self.reaction() }
+    }
+
     /// Returns whether the call was held back on this side. That says nothing about how this call would be answered: another
     /// one failed, or the service asked for a pause.
     #[must_use]

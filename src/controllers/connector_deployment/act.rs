@@ -4,7 +4,7 @@
 
 use clock::later;
 use connect_api::api::PageRequest;
-use connect_api::error::{Effect, ErrorCode};
+use connect_api::error::ErrorCode;
 use connect_api::model::{
     ApplicationConfiguration, ConfigurationValue, Deployment, DeploymentDraft, GlobalConfiguration, RedeployAction,
     SecuredValue,
@@ -63,14 +63,7 @@ impl Done {
 
 /// Classifies an error by what it says about the change that was asked for; never as accepted.
 fn classify(error: &ApiError) -> Response {
-    if error.effect() == Effect::Unknown {
-        return Response::Unknown;
-    }
-    // A gateway may have sent the request twice: then these answer the second one.
-    if matches!(error.code(), Some(ErrorCode::DuplicateField | ErrorCode::ConcurrentModification)) {
-        return Response::Unknown;
-    }
-    match error.reaction() {
+    match error.reaction_to_change() {
         Reaction::Fix | Reaction::Token => Response::Refused,
         Reaction::Retry | Reaction::Refetch | Reaction::Wait => Response::Retryable,
         Reaction::Gone => Response::NotFound,

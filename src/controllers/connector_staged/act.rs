@@ -1,9 +1,8 @@
 //! The one place that changes staged connectors: sends the one call of a reconcile.
 
-use connect_api::error::Effect;
 use connect_api::model::{ConnectorStaged as Record, ConnectorUpdate, ConnectorUpdateAction};
 use connect_api::registry::StagedApi;
-use connect_api::{ApiError, ConnectApi, ErrorCode, Reaction, Selector};
+use connect_api::{ApiError, ConnectApi, Reaction, Selector};
 use jiff::Timestamp;
 
 use super::decide::{Call, Response};
@@ -60,12 +59,7 @@ pub(super) async fn send(
 
 /// Classifies an error by what it says about the change that was asked for.
 fn classify(error: &ApiError) -> Response {
-    // A gateway may have sent the request twice: then these answer the second one.
-    let is_repeated = matches!(error.code(), Some(ErrorCode::DuplicateField | ErrorCode::ConcurrentModification));
-    if error.effect() == Effect::Unknown || is_repeated {
-        return Response::Unknown;
-    }
-    match error.reaction() {
+    match error.reaction_to_change() {
         Reaction::Fix | Reaction::Token => Response::Refused,
         Reaction::Retry | Reaction::Refetch | Reaction::Wait => Response::NotTaken,
         Reaction::Gone => Response::Gone,
@@ -75,6 +69,7 @@ fn classify(error: &ApiError) -> Response {
 
 #[cfg(test)]
 mod tests {
+    use connect_api::ErrorCode;
     use connect_api::error::Failure;
 
     use super::*;

@@ -24,13 +24,6 @@ pub struct LocalCache {
     pub backoff: Backoff,
     /// Reconciles in a row in which the API server refused a request.
     pub kubernetes_error_backoff: KubernetesErrorBackoff,
-    /// What its inputs are compared with.
-    pub own: Cache,
-}
-
-/// What is kept of the observations of one resource, and of its Events.
-#[derive(Clone, Debug, Default)]
-pub struct Cache {
     /// When the response to the last call came. Older observations are not used.
     pub last_call: Option<Timestamp>,
     /// The observation that was used last.

@@ -174,9 +174,9 @@ fn newer_than(now: Timestamp, persisted: &PersistedState, cache: &LocalCache) ->
     };
     let started = persisted.operation.as_ref().map(|operation| met(operation.started_at));
     let asked = cache.reconcile_request.as_ref().map(|(_, at)| *at);
-    let used = cache.own.last_observation.map(|at| later(at, std::time::Duration::from_millis(1)));
+    let used = cache.last_observation.map(|at| later(at, std::time::Duration::from_millis(1)));
     let recent = now.saturating_sub(LONGEST_AGE).unwrap_or(Timestamp::MIN);
-    [started, asked, used, cache.own.last_call].into_iter().flatten().fold(recent, Timestamp::max)
+    [started, asked, used, cache.last_call].into_iter().flatten().fold(recent, Timestamp::max)
 }
 
 /// Converts a read to what `decide` takes. `ignored`: values whose changes outside of this resource are accepted.

@@ -159,7 +159,7 @@ impl Reconciler<'_> {
         self.cache.transient = decision.transient.clone();
         self.annotate(&decision.persisted).await?;
         let undeclared = inputs.desired.as_ref().err().and_then(declarations_again);
-        let lookup = self.cache.own.lookup.as_ref().map(|lookup| between(self.context.clock.now(), lookup.due));
+        let lookup = self.cache.lookup.as_ref().map(|lookup| between(self.context.clock.now(), lookup.due));
         let again = [self.next_poll(remote, inputs, decision), undeclared, lookup].into_iter().flatten().min();
         let refused = verified.is_some_and(|condition| condition.reason == Reason::KubernetesError);
         let refused = if refused { Reason::KubernetesError } else { reason };
@@ -223,7 +223,7 @@ impl Reconciler<'_> {
             done = send(named(&without)).await;
         }
         let now = self.context.clock.now();
-        self.cache.own.last_call = Some(now);
+        self.cache.last_call = Some(now);
         let cause = self.cause(inputs);
         let (persisted, transient) = (&decision.persisted, &decision.transient);
         let applied = decide::apply_response(persisted, transient, call, cause, &done.response, now);

@@ -100,10 +100,10 @@ impl Reconciler<'_> {
 
     /// Rule 14: names the keys that are not sent in one Event.
     fn report_undeclared(&mut self, undeclared: &[String]) {
-        if self.cache.own.undeclared == undeclared {
+        if self.cache.undeclared == undeclared {
             return;
         }
-        self.cache.own.undeclared = undeclared.to_vec();
+        self.cache.undeclared = undeclared.to_vec();
         if !undeclared.is_empty() {
             let note = format!("Not sent, because the connector does not declare them: {}", undeclared.join(", "));
             self.context.report(&*self.object, EventType::Normal, EventReason::KeysNotDeclared, "Configure", &note);
@@ -113,10 +113,10 @@ impl Reconciler<'_> {
     /// Names the values with invisible characters at an end in one Event.
     fn report_invisible(&mut self, invisible: &BTreeMap<Item, String>) {
         let note = value_from::invisible_note(invisible);
-        if self.cache.own.invisible_note == note {
+        if self.cache.invisible_note == note {
             return;
         }
-        self.cache.own.invisible_note.clone_from(&note);
+        self.cache.invisible_note.clone_from(&note);
         if let Some(note) = note {
             let reason = EventReason::InvisibleCharacters;
             self.context.report(&*self.object, EventType::Warning, reason, "Configure", &note);

@@ -220,7 +220,7 @@ impl<'a> Reconciler<'a> {
             },
             Err(error) => return self.pause_after_read(remote, &identity, &error).await,
         };
-        self.cache.own.last_observation = Some(read.at);
+        self.cache.last_observation = Some(read.at);
         let mut inputs = self.inputs(identity, target, registered, read).await?;
         let now = self.context.clock.now();
         let mut decision = self.decide(&persisted, &inputs, inputs.payload.as_ref(), now);

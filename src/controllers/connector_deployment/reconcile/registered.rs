@@ -95,14 +95,14 @@ impl Reconciler<'_> {
         let version = registered.offering().map(|offering| offering.version);
         let refused =
             self.cache.refusal.as_ref().is_some_and(|condition| condition.reason == Reason::ConnectorNotFound);
-        if refused && self.cache.own.registered != version {
+        if refused && self.cache.registered != version {
             let wanted = self.object.spec.connector.version;
             if version.is_some_and(|version| wanted.is_none_or(|wanted| wanted == version)) {
                 self.cache.refusal = None;
                 self.cache.transient.refused = None;
             }
         }
-        self.cache.own.registered = version;
+        self.cache.registered = version;
     }
 
     /// Preflight: finds what prevents the first call of an operation, or an outcome that is based on the registry.
@@ -138,7 +138,7 @@ impl Reconciler<'_> {
             _ => (Vec::new(), matches!(decision.outcome, Outcome::VersionUnavailable { .. })),
         };
         if problems.is_empty() && !by_registry {
-            self.cache.own.doubted = None;
+            self.cache.doubted = None;
             return Obstacle::None;
         }
         if by_registry && self.is_outdated(remote, target, registered).await {
@@ -172,14 +172,14 @@ impl Reconciler<'_> {
     async fn is_outdated(&mut self, remote: &Arc<Remote>, target: Option<&Target>, registered: &Registered) -> bool {
         let (Some(known), Some(target)) = (&registered.registry_entry, target) else { return false };
         let since = self.doubted().unwrap_or_else(|| self.context.clock.now());
-        self.cache.own.doubted = Some((self.object.metadata.generation.unwrap_or_default(), since));
+        self.cache.doubted = Some((self.object.metadata.generation.unwrap_or_default(), since));
         let latest = self.registry_entry(remote, target, since).await;
         !latest.is_ok_and(|latest| latest.found == known.found && latest.current == known.current)
     }
 
     fn doubted(&self) -> Option<Timestamp> {
         let generation = self.object.metadata.generation.unwrap_or_default();
-        self.cache.own.doubted.filter(|(doubted, _)| *doubted == generation).map(|(_, since)| since)
+        self.cache.doubted.filter(|(doubted, _)| *doubted == generation).map(|(_, since)| since)
     }
 
     /// Returns why the service would refuse this call: the token names its scopes, and one is missing. A token with

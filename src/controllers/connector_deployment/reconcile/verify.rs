@@ -33,22 +33,22 @@ impl Reconciler<'_> {
                 | Outcome::Observed(Phase::Deployed)
         );
         let (Some(verify), Some(record)) = (&object.spec.verify, read.record.as_deref().filter(|_| deployed)) else {
-            (self.cache.own.verified_since, self.cache.own.lookup) = (None, None);
+            (self.cache.verified_since, self.cache.lookup) = (None, None);
             return Ok(object.spec.verify.as_ref().map(|_| ConditionUpdate::new(Reason::NotChecked, NOT_YET)));
         };
         // A lookup from before the deployment reached this version proves nothing about it.
-        let known = self.cache.own.verified_since.filter(|(version, _)| *version == record.version);
-        let (_, settled) = *self.cache.own.verified_since.insert(known.unwrap_or((record.version, read.at)));
+        let known = self.cache.verified_since.filter(|(version, _)| *version == record.version);
+        let (_, settled) = *self.cache.verified_since.insert(known.unwrap_or((record.version, read.at)));
         // Rule 11: a reconcile request also applies to this.
         let newer_than = self.cache.reconcile_request.as_ref().map_or(settled, |(_, asked)| settled.max(*asked));
         let condition = match self.lookup(remote, verify).await? {
             Err(condition) => {
-                self.cache.own.lookup = None;
+                self.cache.lookup = None;
                 condition
             }
             Ok(lookup) => {
                 let now = self.context.clock.now();
-                let known = self.cache.own.lookup.take().filter(|known| known.counts(&lookup, newer_than));
+                let known = self.cache.lookup.take().filter(|known| known.counts(&lookup, newer_than));
                 let is_due = known.as_ref().is_none_or(|known| known.due <= now);
                 let mut seen = match known {
                     Some(known) if !is_due => known,
@@ -65,7 +65,7 @@ impl Reconciler<'_> {
                     let unverified_since = (condition.reason != Reason::Verified).then_some(settled);
                     remote.schedule_lookup(&mut seen, object.spec.effective_interval(), unverified_since);
                 }
-                self.cache.own.lookup = Some(seen);
+                self.cache.lookup = Some(seen);
                 condition
             }
         };

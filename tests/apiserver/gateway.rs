@@ -9,14 +9,13 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use connect_operator::controllers::clients::cluster_access::Access;
 use connect_operator::controllers::clients::kube_client::{self, Limits};
-use futures::StreamExt as _;
 use http::{HeaderName, Method, StatusCode, Uri, header};
-use kube::core::Status;
 use kube::{Client, Config};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use crate::patience::in_time;
+use crate::unreliable::{refusal, until_changed};
 
 /// What becomes of a request.
 #[derive(Clone, Copy, Debug)]
@@ -107,7 +106,7 @@ async fn answer(State(gateway): State<Gateway>, request: Request) -> Response {
     let (method, uri) = (request.method().clone(), request.uri().clone());
     gateway.0.passed.send_modify(|passed| passed.push(format!("{method} {uri}")));
     let failure = (gateway.0.fails.lock().unwrap())(&method, &uri);
-    let mut cut = gateway.0.cut.subscribe();
+    let cut = gateway.0.cut.subscribe();
     let response = match failure {
         Some(Failure::Instead(code, reason, after)) => {
             let mut response = refusal(code, reason);
@@ -126,17 +125,5 @@ async fn answer(State(gateway): State<Gateway>, request: Request) -> Response {
     if failure.is_some() {
         gateway.0.failed.send_modify(|failed| *failed += 1);
     }
-    if !is_watch(&uri) {
-        return response;
-    }
-    let ends = async move {
-        let _ = cut.changed().await;
-    };
-    response.map(|body| Body::from_stream(body.into_data_stream().take_until(Box::pin(ends))))
-}
-
-fn refusal(code: u16, reason: &str) -> Response {
-    let status = Status::failure("refused, as the test wants it", reason).with_code(code);
-    let code = StatusCode::from_u16(code).unwrap();
-    (code, [(header::CONTENT_TYPE, "application/json")], serde_json::to_vec(&status).unwrap()).into_response()
+    if is_watch(&uri) { until_changed(response, cut) } else { response }
 }

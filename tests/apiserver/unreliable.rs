@@ -220,7 +220,7 @@ impl Unreliable {
             }
             Some(Wrong::Late(_)) | None => {}
         }
-        let mut cut = self.cut.subscribe();
+        let cut = self.cut.subscribe();
         let response = inner.send(request).await?.map(Body::new);
         if let Some((_, Wrong::Late(time))) = wrong {
             self.clock.sleep(time).await;
@@ -228,14 +228,23 @@ impl Unreliable {
         if !watches {
             return Ok(response);
         }
-        let ends = async move {
-            let _ = cut.changed().await;
-        };
-        Ok(response.map(|body| Body::from_stream(body.into_data_stream().take_until(Box::pin(ends)))))
+        Ok(until_changed(response, cut))
     }
 }
 
-fn refusal(code: u16, reason: &str) -> Response<Body> {
+/// Returns the response to a watch, which ends once `cut` changes.
+pub(crate) fn until_changed<T: Send + Sync + 'static>(
+    response: Response<Body>,
+    mut cut: watch::Receiver<T>,
+) -> Response<Body> {
+    let ends = async move {
+        let _ = cut.changed().await;
+    };
+    response.map(|body| Body::from_stream(body.into_data_stream().take_until(Box::pin(ends))))
+}
+
+/// Returns what the API server answers with this HTTP status and reason.
+pub(crate) fn refusal(code: u16, reason: &str) -> Response<Body> {
     let status = Status::failure("refused, as the test wants it", reason).with_code(code);
     let mut response = Response::new(Body::from(serde_json::to_vec(&status).unwrap()));
     *response.status_mut() = StatusCode::from_u16(code).unwrap();

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::decide::TransientState;
+use super::persisted::PersistedState;
 use crate::controllers::queue::backoff::{Backoff, KubernetesErrorBackoff};
 use crate::controllers::remote::{Login, LookupResult};
 use crate::controllers::reporting::conditions::ConditionUpdate;
@@ -16,6 +17,9 @@ pub struct LocalCache {
     pub transient: TransientState,
     /// The reconcile request that is being served, and since when.
     pub reconcile_request: Option<(String, Timestamp)>,
+    /// What an accepted call led to and the API server did not store, for the operation that began at this time. Without it, a
+    /// redeploy of secured values would be sent once more after minutes without a stored status (rule 6).
+    pub unstored: Option<(Timestamp, PersistedState)>,
     /// Why the last call was rejected.
     pub refusal: Option<ConditionUpdate>,
     /// The credentials of the last reconcile. New ones may be granted what those were refused.

@@ -123,6 +123,9 @@ impl Reconciler<'_> {
         self.cache.refusal = applied.transient.refused.is_some().then(|| condition.clone());
         let record = ObservedRecord::answered(done.record.as_ref());
         let written = self.patch_response(inputs, &applied.persisted, &condition, record).await;
+        let accepted = applied.persisted.operation.as_ref().filter(|it| it.state == OperationState::Accepted);
+        self.cache.unstored =
+            accepted.filter(|_| written.is_err()).map(|operation| (operation.started_at, applied.persisted.clone()));
         if matches!(call, CallKind::Create { .. }) && (written.is_err() || !is_ours(&*self.object)) {
             self.report_left_behind(applied.persisted.id.as_deref()).await;
         }

@@ -39,7 +39,7 @@ use self::registered::Obstacle;
 use super::cache::LocalCache;
 use super::decide::{self, Decision, DesiredPayload, Input, Intent, Step};
 use super::intent::{self, Target};
-use super::persisted::PersistedState;
+use super::persisted::{OperationState, PersistedState};
 use super::registered::Registered;
 use super::status::DesiredIdentity;
 use super::{kind, observe, state, value_from};
@@ -333,9 +333,15 @@ impl<'a> Reconciler<'a> {
         self.object.status.clone().unwrap_or_default()
     }
 
+    /// What the status has, and what an accepted call led to if that could not be stored.
     fn persisted(&self) -> PersistedState {
         // What cannot be read has ended the reconcile before.
-        self.object.status.as_ref().map(state::shown).unwrap_or_default()
+        let stored = self.object.status.as_ref().map(state::shown).unwrap_or_default();
+        let planned = stored.operation.as_ref().filter(|operation| operation.state == OperationState::Planned);
+        match (&self.cache.unstored, planned) {
+            (Some((started_at, led_to)), Some(operation)) if *started_at == operation.started_at => led_to.clone(),
+            _ => stored,
+        }
     }
 
     /// What a pause of the backoff is for; a change ends it.

@@ -203,8 +203,8 @@ pub struct After {
 pub struct ActionCheckStatus {
     /// The metadata.generation that this status describes. -1: the operator has not observed the object yet.
     pub observed_generation: i64,
-    /// Conditions of the check. Always present: Ready (the action responded as expected) and Suspended (spec.suspend is
-    /// set). Present only while true: Reconciling (the operator is working or waiting) and Stalled (a user must act).
+    /// Conditions of the check. Always present: Ready (the action responded as expected). Present only while
+    /// true: Reconciling (the operator is working or waiting), Stalled (a user must act) and Suspended (spec.suspend).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,

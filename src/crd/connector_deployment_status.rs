@@ -30,10 +30,10 @@ pub const REPORT_ENTRIES: usize = 20;
 pub struct ConnectorDeploymentStatus {
     /// The metadata.generation that this status describes. -1: the operator has not observed the object yet.
     pub observed_generation: i64,
-    /// Conditions of the deployment. Always present: Ready (the deployment is live as the spec asks for), Drifted,
-    /// UpdateAvailable, ValuesRetained, SecretsUnverified and Suspended. Present only while true: Reconciling (the
-    /// operator is working or waiting) and Stalled (a user must act). With spec.verify: Verified (its resources exist
-    /// and point to the deployment). Conditions of other controllers are kept.
+    /// Conditions of the deployment. Always present: Ready (the deployment is live as the spec asks for). With
+    /// spec.verify: Verified (its resources exist and point to the deployment). Present only while true: Reconciling
+    /// (the operator is working or waiting), Stalled (a user must act), Drifted, UpdateAvailable, ValuesRetained,
+    /// SecretsUnverified and Suspended. Conditions of other controllers are kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,

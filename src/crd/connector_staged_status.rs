@@ -29,8 +29,8 @@ pub const STAGED_KEYS: usize = 100;
 pub struct ConnectorStagedStatus {
     /// The metadata.generation that this status describes. -1: the operator has not observed the object yet.
     pub observed_generation: i64,
-    /// Conditions of the staged connector. Always present: Ready (the remote matches the spec) and Suspended. Present
-    /// only while true: Reconciling (the operator is working or waiting) and Stalled (a user must act). Conditions of
+    /// Conditions of the staged connector. Always present: Ready (the remote matches the spec). Present only while
+    /// true: Reconciling (the operator is working or waiting), Stalled (a user must act) and Suspended. Conditions of
     /// other controllers are kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]

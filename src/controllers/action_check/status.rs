@@ -117,7 +117,7 @@ pub fn with_condition(
     (generation, suspended): (i64, bool),
     now: Timestamp,
 ) -> ActionCheckStatus {
-    let extra = vec![Extra::suspended(suspended)];
+    let extra = Extra::suspended(suspended);
     let conditions = conditions::conditions(&before.conditions, condition, extra, generation, now);
     ActionCheckStatus { observed_generation: generation, conditions, ..before.clone() }
 }

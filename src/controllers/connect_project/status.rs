@@ -135,7 +135,7 @@ pub fn summarize(before: &ConnectProjectStatus, facts: &ProjectFacts, now: Times
         }
     }
     status.conditions =
-        conditions::conditions(&before.conditions, &ready_condition(facts), Vec::new(), facts.generation, now);
+        conditions::conditions(&before.conditions, &ready_condition(facts), None, facts.generation, now);
     bounded(status)
 }
 

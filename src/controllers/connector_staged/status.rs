@@ -80,7 +80,7 @@ pub fn summarize(
     if let Some(handled) = &facts.handled_reconcile {
         status.handled_reconcile_request = Some(handled.clone());
     }
-    let extra = vec![Extra::suspended(facts.suspended)];
+    let extra = Extra::suspended(facts.suspended);
     status.conditions = conditions::conditions(&before.conditions, &facts.condition, extra, facts.generation, now);
     Ok(bounded(status))
 }

@@ -36,13 +36,11 @@ impl ConditionUpdate {
     }
 }
 
-/// A condition beside the main three. It is always present, so that `kubectl wait` can wait for either status.
+/// A condition beside the main three. It exists only while it is true, as Reconciling and Stalled do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extra {
     /// Its type.
     pub type_: &'static str,
-    /// Its status; `None`: Unknown.
-    pub holds: Option<bool>,
     /// Its reason.
     pub reason: String,
     /// Its message.
@@ -50,34 +48,22 @@ pub struct Extra {
 }
 
 impl Extra {
-    /// A condition that stays as it was, because this reconcile does not know better; `otherwise`: reason and message of
-    /// `Unknown` while there was none.
-    pub(in crate::controllers) fn unchanged(
-        before: &[Condition],
-        type_: &'static str,
-        otherwise: (&str, &str),
-    ) -> Self {
-        match before.iter().find(|condition| condition.type_ == type_ && condition.status != "Unknown") {
-            Some(earlier) => Self::new(type_, Some(earlier.status == "True"), &earlier.reason, earlier.message.clone()),
-            None => Self::new(type_, None, otherwise.0, otherwise.1),
-        }
+    /// A condition that stays as it was, because this reconcile does not know better.
+    pub(in crate::controllers) fn unchanged(before: &[Condition], type_: &'static str) -> Option<Self> {
+        let earlier = find(before, type_).filter(|condition| condition.status == "True")?;
+        Some(Self::new(type_, &earlier.reason, earlier.message.clone()))
     }
 
     /// Creates a condition of this type.
     #[must_use]
-    pub fn new(type_: &'static str, holds: Option<bool>, reason: &str, message: impl Into<String>) -> Self {
-        Self { type_, holds, reason: reason.to_owned(), message: message.into() }
+    pub fn new(type_: &'static str, reason: &str, message: impl Into<String>) -> Self {
+        Self { type_, reason: reason.to_owned(), message: message.into() }
     }
 
     /// Creates the `Suspended` condition. `suspend`: `spec.suspend`.
     #[must_use]
-    pub fn suspended(suspend: bool) -> Self {
-        let (reason, message) = if suspend {
-            ("Suspended", "Nothing is sent while suspend is true")
-        } else {
-            ("NotSuspended", "suspend is not set")
-        };
-        Self::new(names::SUSPENDED, Some(suspend), reason, message)
+    pub fn suspended(suspend: bool) -> Option<Self> {
+        suspend.then(|| Self::new(names::SUSPENDED, "Suspended", "Nothing is sent while suspend is true"))
     }
 }
 
@@ -87,7 +73,7 @@ impl Extra {
 pub fn conditions(
     before: &[Condition],
     update: &ConditionUpdate,
-    extra: Vec<Extra>,
+    extra: impl IntoIterator<Item = Extra>,
     generation: i64,
     now: Timestamp,
 ) -> Vec<Condition> {
@@ -103,9 +89,8 @@ pub fn conditions(
         ConditionState::Stalled => conditions.push(condition(names::STALLED, "True", reason, &update.message)),
         ConditionState::Ready | ConditionState::Paused | ConditionState::Failing => {}
     }
-    for Extra { type_, holds, reason, message } in extra {
-        let status = holds.map_or("Unknown", |holds| if holds { "True" } else { "False" });
-        conditions.push(condition(type_, status, &reason, &message));
+    for Extra { type_, reason, message } in extra {
+        conditions.push(condition(type_, "True", &reason, &message));
     }
     keep_others(&mut conditions, before);
     conditions
@@ -124,7 +109,7 @@ pub fn keep_others(conditions: &mut Vec<Condition>, before: &[Condition]) {
 #[must_use]
 pub fn with_main(before: &[Condition], update: &ConditionUpdate, generation: i64, now: Timestamp) -> Vec<Condition> {
     let is_main = |type_: &str| [names::READY, names::RECONCILING, names::STALLED].contains(&type_);
-    let mut after = conditions(before, update, Vec::new(), generation, now);
+    let mut after = conditions(before, update, None, generation, now);
     after.retain(|condition| is_main(&condition.type_));
     after.extend(before.iter().filter(|condition| !is_main(&condition.type_)).cloned());
     after
@@ -265,7 +250,7 @@ mod tests {
     #[test]
     fn conditions_of_other_owners_are_kept_unchanged_up_to_a_limit() {
         let condition = ConditionUpdate::new(Reason::Deployed, "Live");
-        let extra = || vec![Extra::suspended(false)];
+        let extra = || Extra::suspended(true);
         let ours = conditions(&[], &condition, extra(), 1, Timestamp::UNIX_EPOCH);
         let theirs = |name: &str| Condition {
             type_: name.to_owned(),
@@ -290,14 +275,14 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_beside_the_main_ones_is_true_false_or_unknown() {
-        let condition = ConditionUpdate::new(Reason::Deployed, "Live");
-        for (holds, status) in [(Some(true), "True"), (Some(false), "False"), (None, "Unknown")] {
-            let extra = vec![Extra::new(names::DRIFTED, holds, "Why", "because")];
-            let conditions = conditions(&[], &condition, extra, 1, Timestamp::UNIX_EPOCH);
-            assert_eq!(conditions.last().map(|condition| condition.status.as_str()), Some(status));
-            assert_eq!(is_true(&conditions, names::DRIFTED), holds == Some(true));
-        }
+    fn rule_19_a_condition_beside_the_main_ones_exists_only_while_it_is_true() {
+        let update = ConditionUpdate::new(Reason::Deployed, "Live");
+        let of = |before: &[Condition], extra| conditions(before, &update, extra, 1, Timestamp::UNIX_EPOCH);
+        let held = of(&[], Extra::suspended(true));
+        assert!(is_true(&held, names::SUSPENDED));
+        assert_eq!(of(&held, Extra::unchanged(&held, names::SUSPENDED)), held, "nothing new is known");
+        assert_eq!(of(&held, Extra::suspended(false)).len(), 1, "Ready alone");
+        assert_eq!(Extra::unchanged(&[], names::DRIFTED), None);
     }
 
     #[test]

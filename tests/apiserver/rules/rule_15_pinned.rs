@@ -35,7 +35,7 @@ async fn rule_15_a_pinned_deployment_that_was_rolled_back_reports_both_and_sends
         let shop = Leaping::live().await;
         let reported = rolled_back(&shop).await;
         assert_eq!(running(&reported), Some(1), "newer: {newer}");
-        let drifted = condition(&reported, names::DRIFTED).expect("it is always there");
+        let drifted = condition(&reported, names::DRIFTED).expect("it is reported");
         assert_eq!((drifted.status.as_str(), drifted.reason.as_str()), ("True", "RolledBack"), "newer: {newer}");
         assert!(is(&reported, names::SECRETS_UNVERIFIED), "the secured values of the revision are in force");
         let mut reason = "ConnectorVersionMismatch";

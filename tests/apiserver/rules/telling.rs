@@ -8,7 +8,7 @@ use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
-use super::{DEPLOYING, Leaping, condition, is, level, message, ready, status};
+use super::{DEPLOYING, Leaping, is, level, message, ready, status};
 use crate::patience::timeout_option;
 use crate::shop::SECRET;
 
@@ -166,21 +166,14 @@ async fn kubectl_shows_the_columns_and_waits_for_ready() {
 }
 
 #[tokio::test]
-async fn kubectl_waits_for_any_condition_and_foreign_conditions_are_kept() {
+async fn rule_19_conditions_beside_ready_exist_while_true_and_foreign_ones_are_kept() {
     let shop = Leaping::live().await;
     let kubectl = async |arguments: &[&str]| {
         let output = shop.sandbox.kubectl(arguments, "").await;
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     };
-    shop.until("the registry was read", |object| {
-        condition(object, names::UPDATE_AVAILABLE).is_some_and(|condition| condition.status == "False")
-    })
-    .await;
-    for condition in
-        ["Drifted=False", "UpdateAvailable=False", "ValuesRetained=False", "SecretsUnverified=False", "Suspended=False"]
-    {
-        kubectl(&["wait", &format!("--for=condition={condition}"), "cdep/tax", &timeout_option()]).await;
-    }
+    let types = |object: &_| status(object).conditions.into_iter().map(|condition| condition.type_).collect::<Vec<_>>();
+    assert_eq!(types(&shop.get().await), ["Ready"], "nothing else is true");
     let theirs = json!([{"op": "add", "path": "/status/conditions/-", "value": {
         "type": "example.com/Approved", "status": "True", "reason": "Reviewed", "message": "fine",
         "lastTransitionTime": "2026-01-01T00:00:00Z",

@@ -138,19 +138,19 @@ fn status(kind: &str) -> Value {
             conditions.extend([
                 condition("Suspended", "True", "Suspended"),
                 condition("Drifted", "True", "ValuesDiffer"),
-                condition("UpdateAvailable", "Unknown", "RegistryNotRead"),
-                condition("ValuesRetained", "False", "NothingRetained"),
+                condition("UpdateAvailable", "True", "NewerVersion"),
+                condition("ValuesRetained", "True", "NotInSpec"),
                 condition("SecretsUnverified", "True", "NotSentFromHere"),
                 condition("Verified", "False", "NotFound"),
             ]);
             json!({"key": "shop_tax", "type": "sandbox", "deploymentStatus": "Deployed"})
         }
         "ConnectorStaged" => {
-            conditions.push(condition("Suspended", "False", "NotSuspended"));
+            conditions.push(condition("Suspended", "True", "Suspended"));
             json!({"key": "my-connector", "connectorStatus": "Draft"})
         }
         "ActionCheck" => {
-            conditions.push(condition("Suspended", "False", "NotSuspended"));
+            conditions.push(condition("Suspended", "True", "Suspended"));
             json!({"outcome": "Passed", "checkedAt": "2026-01-02T03:04:05Z"})
         }
         _ => json!({}),
@@ -205,7 +205,7 @@ async fn kube_state_metrics_shows_every_metric_of_the_configuration() {
         r#"kube_connectordeployment_status_ready{name="full-by-key",reason="SecretMissing",status="False"} 0"#,
         r#"kube_connectordeployment_status_stalled{name="full-by-key",reason="KeyTaken",status="True"} 1"#,
         r#"kube_connectordeployment_status_drifted{name="full-by-key",reason="ValuesDiffer",status="True"} 1"#,
-        r#"kube_connectordeployment_status_update_available{name="full-by-key",reason="RegistryNotRead",status="Unknown"} 0"#,
+        r#"kube_connectordeployment_status_update_available{name="full-by-key",reason="NewerVersion",status="True"} 1"#,
         r#"kube_connectordeployment_status_phase{name="full-by-key",phase="Deployed"} 1"#,
         r#"kube_connectordeployment_status_phase{name="full-by-key",phase="Failed"} 0"#,
         r#"kube_connectordeployment_status_ready_time{name="full-by-key",reason="SecretMissing",status="False"} 1.767323045e+09"#,

@@ -35,7 +35,7 @@ async fn a_live_deployment_is_shown_with_its_project_and_its_events() {
         assert!(shown.contains(&key) && shown.contains("demo-connector"), "{arguments:?}: {shown}");
     }
     let two = printed(sandbox, &["status", "cdep/tax", "project/shop", "--output", "wide"]).await;
-    assert!(two.contains(&format!("ConnectProject {namespace}/shop")) && two.contains("NotSuspended"), "{two}");
+    assert!(two.contains(&format!("ConnectProject {namespace}/shop")) && two.contains("Deployed"), "{two}");
     let object: Value = serde_json::from_str(&printed(sandbox, &["status", "tax", "-o", "json"]).await).unwrap();
     assert_eq!((&object["kind"], &object["metadata"]["managedFields"]), (&json!("ConnectorDeployment"), &Value::Null));
 

@@ -83,7 +83,7 @@ fn fits<S: DeserializeOwned + Serialize>(kind: &str, bounded: impl Fn(S) -> S) {
     let condition = ConditionUpdate::new(Reason::DeploymentFailed, "\"".repeat(5_000));
     let main = [names::READY, names::RECONCILING, names::STALLED];
     let beside = names::CONDITIONS.iter().filter(|type_| !main.contains(type_));
-    let beside = beside.map(|type_| Extra::new(type_, None, &"r".repeat(64), "x".repeat(512))).collect();
+    let beside = beside.map(|type_| Extra::new(type_, &"r".repeat(64), "x".repeat(512)));
     status["conditions"] = json!(conditions(&[], &condition, beside, i64::MAX, Timestamp::UNIX_EPOCH));
     let whole: S = serde_json::from_value(status).unwrap_or_else(|error| panic!("{kind}: {error}"));
     let bytes = size(&bounded(whole));

@@ -8,7 +8,7 @@ use connect_operator::controllers::connector_deployment::persisted::{
     Applied, Operation, OperationState, OperationType, PersistedState, Phase, Sources,
 };
 use connect_operator::controllers::connector_deployment::status::{
-    Comparison, DeploymentFacts, DesiredIdentity, Newer, Release, Texts, of_redeploy, summarize,
+    DeploymentFacts, DesiredIdentity, Newer, Release, Texts, of_redeploy, summarize,
 };
 use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::reporting::conditions::ConditionUpdate;
@@ -43,7 +43,7 @@ fn facts(persisted: &PersistedState) -> DeploymentFacts<'_> {
         generation: 4,
         persisted,
         condition: ConditionUpdate::new(Reason::Deployed, "Deployed"),
-        comparison: Comparison::Same,
+        differing: None,
         retained: None,
         secured: true,
         suspended: false,
@@ -189,68 +189,63 @@ fn release(version: i64) -> Release {
 }
 
 #[test]
-fn conditions_beside_the_main_ones_are_always_there() {
+fn rule_19_conditions_beside_the_main_ones_exist_only_while_they_are_true() {
     let (known, unverified) =
         (PersistedState::default(), PersistedState { unverified: true, ..PersistedState::default() });
+    let record = record("Deployed", &json!([]));
     let newer = Newer::Yes { running: release(1), latest: release(2) };
-    let compared = |comparison| DeploymentFacts { comparison, ..facts(&known) };
     let compared_before = applied();
     let retains = |names: Names| DeploymentFacts { retained: Some(names), ..facts(&compared_before) };
-    // Drifted, UpdateAvailable, SecretsUnverified, Suspended, ValuesRetained.
     for (case, facts, expected) in [
+        ("nothing", facts(&known), ""),
         (
-            "nothing",
-            facts(&known),
-            [
-                "False ValuesMatch",
-                "False NoNewerVersion",
-                "False NothingUnverified",
-                "False NotSuspended",
-                "Unknown NotCompared",
-            ],
+            "drifted",
+            DeploymentFacts {
+                differing: Some(Vec::new()),
+                record: ObservedRecord::Present(&record),
+                texts: Texts::LeftOut,
+                ..facts(&known)
+            },
+            "Drifted ValuesDiffer",
         ),
-        ("drifted", compared(Comparison::Different { values: Vec::new() }), ["True ValuesDiffer", "", "", "", ""]),
-        ("ignored", compared(Comparison::Ignored), ["False Ignored", "", "", "", ""]),
-        ("not compared", compared(Comparison::None), ["Unknown NotCompared", "", "", "", ""]),
-        ("a newer version", DeploymentFacts { newer, ..facts(&known) }, ["", "True NewerVersion", "", "", ""]),
-        (
-            "the registry was not read",
-            DeploymentFacts { newer: Newer::Unknown, ..facts(&known) },
-            ["", "Unknown RegistryNotRead", "", "", ""],
-        ),
-        ("unverified", facts(&unverified), ["", "", "True NotSentFromHere", "", ""]),
-        (
-            "unverified, without secrets",
-            DeploymentFacts { secured: false, ..facts(&unverified) },
-            ["", "", "False NothingUnverified", "", ""],
-        ),
-        ("suspended", DeploymentFacts { suspended: true, ..facts(&known) }, ["", "", "", "True Suspended", ""]),
-        ("nothing is retained", retains(Names::default()), ["", "", "", "", "False NothingRetained"]),
-        ("it was not compared", facts(&compared_before), ["", "", "", "", "Unknown NotCompared"]),
+        ("a newer version", DeploymentFacts { newer, ..facts(&known) }, "UpdateAvailable NewerVersion"),
+        ("the registry was not read", DeploymentFacts { newer: Newer::Unknown, ..facts(&known) }, ""),
+        ("unverified", facts(&unverified), "SecretsUnverified NotSentFromHere"),
+        ("unverified, without secrets", DeploymentFacts { secured: false, ..facts(&unverified) }, ""),
+        ("suspended", DeploymentFacts { suspended: true, ..facts(&known) }, "Suspended Suspended"),
+        ("nothing is retained", retains(Names::default()), ""),
+        ("it was not compared", facts(&compared_before), ""),
         (
             "a value is retained",
             retains(["OLD", ""].map(|key| Item::standard("service", key)).into_iter().collect()),
-            ["", "", "", "", "True NotInSpec"],
+            "ValuesRetained NotInSpec",
         ),
     ] {
-        let status = after(&facts);
-        let types = [
-            names::DRIFTED,
-            names::UPDATE_AVAILABLE,
-            names::SECRETS_UNVERIFIED,
-            names::SUSPENDED,
-            names::VALUES_RETAINED,
-        ];
-        for (type_, expected) in types.into_iter().zip(expected) {
-            let found = status.conditions.iter().find(|condition| condition.type_ == type_).expect(type_);
-            if !expected.is_empty() {
-                assert_eq!(format!("{} {}", found.status, found.reason), expected, "{case}");
-            }
-        }
-        let unverified = status.conditions.iter().find(|condition| condition.type_ == names::SECRETS_UNVERIFIED);
-        let suggests = unverified.is_some_and(|condition| condition.message.contains("kubectl annotate"));
-        assert_eq!(suggests, case == "unverified", "{case}: {unverified:?}");
+        let beside: Vec<_> = after(&facts).conditions.into_iter().filter(|it| it.type_ != names::READY).collect();
+        let shown: Vec<_> = beside.iter().map(|it| format!("{} {}", it.type_, it.reason)).collect();
+        assert_eq!(shown.join(", "), expected, "{case}");
+        assert!(beside.iter().all(|it| it.status == "True"), "{case}");
+        let suggests = beside.iter().any(|condition| condition.message.contains("kubectl annotate"));
+        assert_eq!(suggests, case == "unverified", "{case}: {beside:?}");
     }
+}
+
+#[test]
+fn rule_20_what_was_reported_stays_while_the_remote_is_not_read() {
+    let state = applied();
+    let record = record("Deployed", &json!([]));
+    let newer = Newer::Yes { running: release(1), latest: release(2) };
+    let reported = after(&DeploymentFacts {
+        differing: Some(Vec::new()),
+        newer,
+        retained: Some(std::iter::once(Item::standard("service", "OLD")).collect()),
+        record: ObservedRecord::Present(&record),
+        texts: Texts::LeftOut,
+        ..facts(&state)
+    });
+    assert_eq!(reported.conditions.len(), 4, "{:?}", reported.conditions);
+    let unread = DeploymentFacts { newer: Newer::Unknown, ..facts(&state) };
+    assert_eq!(summarize(&reported, &unread, Timestamp::UNIX_EPOCH).conditions, reported.conditions);
 }
 
 #[test]
@@ -294,9 +289,9 @@ fn rule_16_the_message_about_drift_names_what_differs() {
     ] {
         let mut record = record("Deployed", &json!([]));
         record.rollback_revision = revision.map(str::to_owned);
-        let comparison = Comparison::Different { values: values.to_vec() };
+        let differing = Some(values.to_vec());
         let record = ObservedRecord::Present(&record);
-        let status = after(&DeploymentFacts { comparison, record, ..facts(persisted) });
+        let status = after(&DeploymentFacts { differing, record, ..facts(persisted) });
         let drifted = status.conditions.iter().find(|condition| condition.type_ == names::DRIFTED).expect("it exists");
         let (reason, end) = expected.split_once(": ").unwrap_or(("ValuesDiffer", expected));
         assert_eq!((drifted.status.as_str(), drifted.reason.as_str()), ("True", reason), "{case}");
@@ -402,14 +397,13 @@ fn rule_15_a_newer_version_is_reported_until_it_is_known_that_none_exists() {
     let said = |before: &ConnectorDeploymentStatus, newer: Newer| {
         let status = summarize(before, &DeploymentFacts { newer, ..facts(&persisted) }, Timestamp::UNIX_EPOCH);
         let condition = status.conditions.iter().find(|condition| condition.type_ == names::UPDATE_AVAILABLE).cloned();
-        let condition = condition.expect("the condition always exists");
-        (status, (condition.status, condition.reason, condition.message))
+        (status, condition.map(|condition| (condition.status, condition.reason, condition.message)))
     };
     let (before, none) = said(&ConnectorDeploymentStatus::default(), Newer::Unknown);
-    assert_eq!(none.0, "Unknown", "nothing was ever read");
+    assert_eq!(none, None, "nothing was ever read");
     assert_eq!(said(&before, Newer::Unknown).1, none, "and nothing is read the next time");
     let (before, there) = said(&before, Newer::Yes { running: release(2), latest: release(5) });
-    let (status, reason, message) = there.clone();
+    let (status, reason, message) = there.clone().expect("it is reported");
     assert_eq!((status.as_str(), reason.as_str()), ("True", "NewerVersion"));
     assert!(
         message.contains("Version 5 (tag 1.0.5)")
@@ -421,9 +415,9 @@ fn rule_15_a_newer_version_is_reported_until_it_is_known_that_none_exists() {
     let (before, still) = said(&before, Newer::Unknown);
     assert_eq!(still, there, "the registry does not answer");
     let (before, newest) = said(&before, Newer::Yes { running: release(2), latest: release(6) });
-    assert!(newest.2.contains("Version 6"));
+    assert!(newest.expect("it is reported").2.contains("Version 6"));
     let (before, none) = said(&before, Newer::No);
-    assert_eq!(none.0, "False");
+    assert_eq!(none, None);
     assert_eq!(said(&before, Newer::Unknown).1, none, "the absence of a newer version stays known too");
 }
 

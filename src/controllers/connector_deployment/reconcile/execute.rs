@@ -12,7 +12,7 @@ use super::super::act::{self, Done, PersistedOperation};
 use super::super::decide::{self, AppliedResponse, Call, CallKind, Decision, Outcome, Response, Step};
 use super::super::persisted::{OperationState, OperationType, PersistedState};
 use super::super::registered::{needs_declarations, suspects};
-use super::super::status::{self, Comparison};
+use super::super::status;
 use super::super::{applications, observe, outputs, verification};
 use super::sent;
 use crate::controllers::object_ref::Kind;
@@ -69,7 +69,7 @@ impl Reconciler<'_> {
         let reason = condition.reason;
         // What was read before a call does not describe the deployment after it, so it is not shown.
         let record = ObservedRecord::NotRead;
-        self.patch_status(inputs, &decision.persisted, condition, record, Comparison::None).await?;
+        self.patch_status(inputs, &decision.persisted, condition, record, None).await?;
         self.cache.transient = decision.transient.clone();
         let Some(operation) = PersistedOperation::of(&self.object) else { return Ok(Next::Again(None)) };
         // Boxed: most reconciles send nothing.
@@ -143,7 +143,9 @@ impl Reconciler<'_> {
         inputs.verified = self.verify(remote, &inputs.read, &decision.outcome).await?;
         let inputs = &*inputs;
         let record = inputs.record();
-        let comparison = self.comparison(inputs, decision);
+        let shows_drift = self.object.spec.drift.policy != DriftPolicy::Ignore && record.is_some();
+        let drifted = shows_drift && decision.outcome.drifted() == Some(true);
+        let differing = drifted.then(|| self.differing(inputs));
         let mut condition = self.ready_condition(inputs, decision);
         if decision.outcome.drifted().is_some()
             && let Some(record) = record
@@ -157,7 +159,7 @@ impl Reconciler<'_> {
         let verified = inputs.verified.as_ref();
         condition = verification::ready(condition, self.object.spec.ready_when, findings, verified);
         let reason = condition.reason;
-        self.patch_status(inputs, &decision.persisted, condition, ObservedRecord::of(record), comparison).await?;
+        self.patch_status(inputs, &decision.persisted, condition, ObservedRecord::of(record), differing).await?;
         // Only after the write: what a decision forgets is still needed if the decision could not be written.
         self.cache.transient = decision.transient.clone();
         self.annotate(&decision.persisted).await?;
@@ -168,15 +170,6 @@ impl Reconciler<'_> {
         let refused = if refused { Reason::KubernetesError } else { reason };
         let again = self.cache.kubernetes_error_backoff.again(refused, again);
         Ok(Next::Again(again))
-    }
-
-    fn comparison(&self, inputs: &Inputs, decision: &Decision) -> Comparison {
-        match decision.outcome.drifted().filter(|_| inputs.record().is_some()) {
-            _ if self.object.spec.drift.policy == DriftPolicy::Ignore => Comparison::Ignored,
-            Some(true) => Comparison::Different { values: self.differing(inputs) },
-            Some(false) => Comparison::Same,
-            None => Comparison::None,
-        }
     }
 
     /// Sets how often the record is polled, and returns when to reconcile again even if no observation enqueues the

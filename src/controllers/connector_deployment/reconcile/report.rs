@@ -9,7 +9,7 @@ use kube::runtime::events::EventType;
 
 use super::super::persisted::{Operation, PersistedState};
 use super::super::state;
-use super::super::status::{Comparison, DesiredIdentity};
+use super::super::status::DesiredIdentity;
 use crate::controllers::reconcile::record::{take_over, write_status};
 use crate::controllers::reconcile::{self, Next};
 use crate::controllers::reporting::conditions::{ConditionUpdate, ready_reason};
@@ -19,6 +19,7 @@ use crate::controllers::reporting::problem;
 use crate::controllers::reporting::reason::Reason;
 use crate::controllers::reporting::refusal::{self, ANNOTATIONS, Access, FINALIZERS, STATUS};
 use crate::controllers::reporting::remedy;
+use crate::controllers::values::names::Item;
 use crate::crd::ConnectorDeployment;
 use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
 
@@ -49,10 +50,10 @@ impl Reconciler<'_> {
         persisted: &PersistedState,
         condition: ConditionUpdate,
         record: ObservedRecord<'_, Record>,
-        comparison: Comparison,
+        differing: Option<Vec<Item>>,
     ) -> Result<(), kube::Error> {
         let condition = self.with_way_out(condition);
-        let status = self.summarize(Some(&inputs.wanted), Some(inputs), persisted, &condition, record, comparison);
+        let status = self.summarize(Some(&inputs.wanted), Some(inputs), persisted, &condition, record, differing);
         self.write(status, &condition).await?;
         self.cache.reconcile_request = None;
         Ok(())
@@ -70,7 +71,7 @@ impl Reconciler<'_> {
         let mut attempts = 0;
         loop {
             attempts += 1;
-            match self.patch_status(inputs, persisted, condition.clone(), record, Comparison::None).await {
+            match self.patch_status(inputs, persisted, condition.clone(), record, None).await {
                 Err(kube::Error::Api(status))
                     if status.code == 409 && attempts < ATTEMPTS && self.is_still_stored().await? => {}
                 answer => return answer,
@@ -87,7 +88,7 @@ impl Reconciler<'_> {
     ) -> Result<Next, kube::Error> {
         let condition = self.with_way_out(condition);
         let (persisted, record) = (self.persisted(), ObservedRecord::NotRead);
-        let status = self.summarize(identity, None, &persisted, &condition, record, Comparison::None);
+        let status = self.summarize(identity, None, &persisted, &condition, record, None);
         self.write(status, &condition).await?;
         Ok(Next::Again(again))
     }

@@ -37,8 +37,9 @@ pub struct DeploymentFacts<'a> {
     pub persisted: &'a PersistedState,
     /// The Ready condition.
     pub condition: ConditionUpdate,
-    /// Whether visible values differ from those that were applied.
-    pub comparison: Comparison,
+    /// The visible values that differ from those that were applied, unless drift is ignored; empty if only an older version
+    /// of the connector runs; `None`: nothing differs, or nothing was compared.
+    pub differing: Option<Vec<Item>>,
     /// Names of what the deployment has and the spec does not name; `None`: they were not compared.
     pub retained: Option<Names>,
     /// Whether the resource has secured values at all.
@@ -106,23 +107,6 @@ pub enum Newer {
     },
 }
 
-/// How the visible values of the remote deployment compare with those that were applied (rule 16).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Comparison {
-    /// They were not compared in this reconcile: nothing was read, or an operation runs.
-    #[default]
-    None,
-    /// `drift.policy: Ignore`.
-    Ignored,
-    /// They are the same.
-    Same,
-    /// They differ, or an older version of the connector runs.
-    Different {
-        /// The values that differ.
-        values: Vec<Item>,
-    },
-}
-
 /// How much of the service's texts may be shown.
 #[derive(Debug)]
 pub enum Texts<'a> {
@@ -182,42 +166,40 @@ pub fn bounded(mut status: ConnectorDeploymentStatus) -> ConnectorDeploymentStat
     status
 }
 
-fn extra(before: &ConnectorDeploymentStatus, facts: &DeploymentFacts<'_>) -> Vec<Extra> {
-    let unverified = facts.persisted.unverified && facts.secured;
-    let (reason, message) = if unverified {
-        let message = format!(
+fn extra(before: &ConnectorDeploymentStatus, facts: &DeploymentFacts<'_>) -> impl IntoIterator<Item = Extra> {
+    let conditions = [
+        drifted(before, facts),
+        update_available(before, &facts.newer),
+        values_retained(before, facts),
+        secrets_unverified(facts),
+        Extra::suspended(facts.suspended),
+    ];
+    conditions.into_iter().flatten()
+}
+
+fn secrets_unverified(facts: &DeploymentFacts<'_>) -> Option<Extra> {
+    let message = || {
+        format!(
             "The secured values of the deployment cannot be read back, and this resource is not known to have sent \
              them. The next redeploy sends them: {}",
             remedy::redeploy(facts.object_ref)
-        );
-        ("NotSentFromHere", message)
-    } else {
-        let message = "The deployment has no secured values that this resource did not send";
-        ("NothingUnverified", message.to_owned())
+        )
     };
-    vec![
-        drifted(facts),
-        update_available(before, &facts.newer),
-        values_retained(before, facts),
-        Extra::new(names::SECRETS_UNVERIFIED, Some(unverified), reason, message),
-        Extra::suspended(facts.suspended),
-    ]
+    let unverified = facts.persisted.unverified && facts.secured;
+    unverified.then(|| Extra::new(names::SECRETS_UNVERIFIED, "NotSentFromHere", message()))
 }
 
 /// Reports values that the deployment still has and the spec does not name. The message says whether secured values are
-/// among them, because these are still in force. `Unknown` if it is not known what was sent.
-fn values_retained(before: &ConnectorDeploymentStatus, facts: &DeploymentFacts<'_>) -> Extra {
+/// among them, because these are still in force.
+fn values_retained(before: &ConnectorDeploymentStatus, facts: &DeploymentFacts<'_>) -> Option<Extra> {
     let type_ = names::VALUES_RETAINED;
     let Some(retained) = &facts.retained else {
-        if facts.persisted.applied.as_ref().is_none_or(|applied| applied.names.is_none()) {
-            return Extra::new(type_, None, "NotCompared", "It is not known which values were sent to the deployment");
-        }
-        let message = "The values of the deployment were not compared with this generation of the spec yet";
-        return Extra::unchanged(&before.conditions, type_, ("NotCompared", message));
+        // Without the names of what was sent, nothing can be compared.
+        facts.persisted.applied.as_ref()?.names.as_ref()?;
+        return Extra::unchanged(&before.conditions, type_);
     };
     if retained.is_empty() {
-        let message = "The deployment has no values that the spec does not name";
-        return Extra::new(type_, Some(false), "NothingRetained", message);
+        return None;
     }
     let revoke = if retained.has_secured() { "; revoke secured ones where they were issued" } else { "" };
     let names = listed(retained.iter().filter(|item| item.is_listed()));
@@ -226,24 +208,18 @@ fn values_retained(before: &ConnectorDeploymentStatus, facts: &DeploymentFacts<'
          them again with other values, or set removedValues to Recreate, which deletes the deployment and creates it \
          again, with other URLs{revoke}"
     );
-    Extra::new(type_, Some(true), "NotInSpec", message)
-}
-
-fn drifted(facts: &DeploymentFacts<'_>) -> Extra {
-    let (holds, reason, message) = match &facts.comparison {
-        Comparison::None => (None, "NotCompared", "Visible values were not compared with those that were applied"),
-        Comparison::Ignored => (Some(false), "Ignored", "drift.policy is Ignore"),
-        Comparison::Same => (Some(false), "ValuesMatch", "Visible values match those that were applied"),
-        Comparison::Different { values } => return differs(facts, values),
-    };
-    Extra::new(names::DRIFTED, holds, reason, message)
+    Some(Extra::new(type_, "NotInSpec", message))
 }
 
 /// Reports what another client changed, by name only: a plain value may be confidential, too.
-fn differs(facts: &DeploymentFacts<'_>, values: &[Item]) -> Extra {
+fn drifted(before: &ConnectorDeploymentStatus, facts: &DeploymentFacts<'_>) -> Option<Extra> {
     let record = match facts.record {
         ObservedRecord::Present(record) => Some(record),
         ObservedRecord::Absent | ObservedRecord::NotRead => None,
+    };
+    let Some(values) = &facts.differing else {
+        let is_unknown = matches!(facts.record, ObservedRecord::NotRead) && facts.persisted.operation.is_none();
+        return Extra::unchanged(&before.conditions, names::DRIFTED).filter(|_| is_unknown);
     };
     let applied = facts.persisted.applied.as_ref().and_then(|applied| applied.connector_version);
     let older = applied.zip(record).is_some_and(|(applied, record)| record.connector.version < applied);
@@ -259,31 +235,22 @@ fn differs(facts: &DeploymentFacts<'_>, values: &[Item]) -> Extra {
         None => ("ValuesDiffer", "The deployment".to_owned()),
     };
     let message = format!("{what} differs from what was applied{parts}; see drift.policy");
-    Extra::new(names::DRIFTED, Some(true), reason, message)
+    Some(Extra::new(names::DRIFTED, reason, message))
 }
 
-fn update_available(before: &ConnectorDeploymentStatus, newer: &Newer) -> Extra {
+fn update_available(before: &ConnectorDeploymentStatus, newer: &Newer) -> Option<Extra> {
     let type_ = names::UPDATE_AVAILABLE;
     match newer {
-        Newer::No => Extra::new(
-            type_,
-            Some(false),
-            "NoNewerVersion",
-            "No newer version of the connector requires a change of the spec",
-        ),
-        Newer::Yes { running, latest } => Extra::new(
-            type_,
-            Some(true),
-            "NewerVersion",
-            format!(
+        Newer::No => None,
+        Newer::Yes { running, latest } => {
+            let message = format!(
                 "Version {latest} of the connector is published, and {running} runs: set connector.version to {}, or \
                  connector.updatePolicy to Latest",
                 latest.version
-            ),
-        ),
-        Newer::Unknown => {
-            Extra::unchanged(&before.conditions, type_, ("RegistryNotRead", "The registry has not been read yet"))
+            );
+            Some(Extra::new(type_, "NewerVersion", message))
         }
+        Newer::Unknown => Extra::unchanged(&before.conditions, type_),
     }
 }
 

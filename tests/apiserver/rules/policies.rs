@@ -230,7 +230,8 @@ async fn rule_21_from_apply_to_ready_each_write_is_a_change_and_three_suffice() 
 #[tokio::test]
 async fn rule_21_a_second_deployment_causes_no_write_of_the_first() {
     let shop = Leaping::live().await;
-    let before = shop.reconcile_again().await;
+    shop.reconcile_again().await;
+    let before = shop.until_annotated().await;
     let mut other = shop.deployment();
     other["metadata"]["name"] = json!("other");
     shop.sandbox.apply(&other).await.unwrap();

@@ -1,14 +1,16 @@
 //! A gateway before the API server: an HTTP proxy that fails on demand. The operator reaches it with its own client, so nothing
 //! of that client is simulated.
 
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use connect_operator::controllers::clients::cluster_access::Access;
 use connect_operator::controllers::clients::kube_client::{self, Limits};
+use futures::stream;
 use http::{HeaderName, Method, StatusCode, Uri, header};
 use kube::{Client, Config};
 use tokio::net::TcpListener;
@@ -24,6 +26,8 @@ pub(crate) enum Failure {
     Instead(u16, &'static str, u32),
     /// It is passed on, and answered with this HTTP status and reason whatever the API server answers.
     After(u16, &'static str),
+    /// It is a watch, and no event of it ever comes.
+    Mute,
 }
 
 type Fails = dyn Fn(&Method, &Uri) -> Option<Failure> + Send + Sync;
@@ -117,6 +121,7 @@ async fn answer(State(gateway): State<Gateway>, request: Request) -> Response {
             let _ = gateway.pass(request).await;
             refusal(code, reason)
         }
+        Some(Failure::Mute) => Response::new(Body::from_stream(stream::pending::<Result<Bytes, Infallible>>())),
         None => match gateway.pass(request).await {
             Ok(response) => response,
             Err(error) => return (StatusCode::BAD_GATEWAY, error.to_string()).into_response(),

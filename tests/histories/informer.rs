@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use connect_operator::controllers::context::Context;
-use connect_operator::controllers::kinds::managed_kind::{ManagedKind, object_ref};
+use connect_operator::controllers::kinds::managed_kind::{ManagedKind, Stored as _, object_ref};
 use connect_operator::controllers::manager::changes::Changes;
 use connect_operator::controllers::manager::event_handlers::{self, KnownObjects};
 use connect_operator::controllers::object_ref::ObjectRef;
@@ -56,7 +56,7 @@ where
     K: ManagedKind + Clone + DeserializeOwned,
 {
     pub(crate) fn new(kind: Kind) -> Self {
-        let (known_objects, changes) = (KnownObjects::new(None), Changes::default());
+        let (known_objects, changes) = (KnownObjects::default(), Changes::default());
         let (listing, ready, whole) = (None, false, false);
         Self { kind, known_objects, changes, store: BTreeMap::new(), listing, ready, cursor: 0, whole, cut: true }
     }
@@ -66,9 +66,9 @@ where
         self.store.get(object_ref).cloned()
     }
 
-    /// Returns all objects of the store.
-    pub(crate) fn state(&self) -> Vec<Arc<Seen<K>>> {
-        self.store.values().cloned().collect()
+    /// Returns all objects of the store, each with a hash of what users can change of it.
+    pub(crate) fn state(&self) -> impl Iterator<Item = (ObjectRef, u64)> {
+        self.store.iter().map(|(object_ref, object)| (object_ref.clone(), object.user_changes()))
     }
 
     /// Returns the version whose state was delivered; `None`: a list was not, or only in part.

@@ -14,7 +14,6 @@ use connect_operator::controllers::context::Context;
 use connect_operator::controllers::initial_lists::InitialLists;
 use connect_operator::controllers::manager::event_handlers;
 use connect_operator::controllers::manager::reconciled::{self, Reconciled};
-use connect_operator::controllers::manager::resync;
 use connect_operator::controllers::manager::{self, Options};
 use connect_operator::controllers::object_ref::{Kind as ObjectKind, ObjectRef};
 use connect_operator::controllers::objects::secret;
@@ -84,6 +83,8 @@ pub(crate) struct Operator {
     queue: Vec<ObjectRef>,
     running: BTreeMap<ObjectRef, Running>,
     timers: BTreeMap<ObjectRef, Timestamp>,
+    /// What the last reconcile of each object was given, as a hash that changes when users change it.
+    given: BTreeMap<ObjectRef, u64>,
 }
 
 /// One step that may happen next inside an operator.
@@ -146,6 +147,7 @@ impl Operator {
             queue: Vec::new(),
             running: BTreeMap::new(),
             timers: BTreeMap::new(),
+            given: BTreeMap::new(),
         };
         operator.list(version);
         operator
@@ -235,6 +237,7 @@ impl Operator {
         self.queue.retain(|queued| *queued != object_ref);
         self.timers.remove(&object_ref);
         let context = Arc::clone(&self.context);
+        self.given.extend(self.watches.state().filter(|(seen, _)| *seen == object_ref));
         let denied = self.watches.denies(&lock(&self.reach.cluster), &object_ref.namespace);
         let watches = &self.watches;
         let task = match object_ref.kind {
@@ -277,9 +280,8 @@ impl Operator {
     /// Returns the objects that changed since their last reconcile began, as far as the watches delivered it; without
     /// those that are queued.
     pub(crate) fn outdated(&self) -> Vec<ObjectRef> {
-        let mut outdated = self.watches.outdated(&self.context.given);
-        outdated.retain(|object_ref| !self.queue.contains(object_ref));
-        outdated
+        let changed = self.watches.state().filter(|(object_ref, change)| self.given.get(object_ref) != Some(change));
+        changed.map(|(object_ref, _)| object_ref).filter(|object_ref| !self.queue.contains(object_ref)).collect()
     }
 
     /// Returns the reconciles in progress, and when they began.
@@ -310,7 +312,6 @@ fn begun<K: Reconciled>(
     context: &Arc<Context>,
 ) -> Option<(Arc<Seen<K>>, impl Future<Output = Action> + Send + use<K>)> {
     let seen = watch.get(object_ref)?;
-    resync::note(context, &*seen);
     let reconcile = reconciled::fresh::<K>(object_ref.clone(), Arc::clone(context)).map(|(action, _)| action);
     Some((seen, reconcile))
 }

@@ -1,8 +1,6 @@
 //! The watches of one operator.
 
 use connect_operator::controllers::context::Context;
-use connect_operator::controllers::manager::resync;
-use connect_operator::controllers::object_map::ObjectMap;
 use connect_operator::controllers::object_ref::{Kind as ObjectKind, ObjectRef};
 use connect_operator::crd::{ActionCheck, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
@@ -120,13 +118,9 @@ impl Watches {
         versions.is_some_and(|versions| sharing::denies(cluster, versions, namespace))
     }
 
-    /// Returns the objects that changed since their last reconcile began, as far as the watches delivered it.
-    pub(crate) fn outdated(&self, given: &ObjectMap<u64>) -> Vec<ObjectRef> {
-        let mut outdated = resync::outdated(given, &self.deployments.state());
-        outdated.extend(resync::outdated(given, &self.staged.state()));
-        outdated.extend(resync::outdated(given, &self.projects.state()));
-        outdated.extend(resync::outdated(given, &self.checks.state()));
-        outdated.extend(resync::outdated(given, &self.shared.state()));
-        outdated
+    /// Returns what the stores have of all objects: a hash of what users can change of each.
+    pub(crate) fn state(&self) -> impl Iterator<Item = (ObjectRef, u64)> {
+        let all = self.deployments.state().chain(self.staged.state()).chain(self.projects.state());
+        all.chain(self.checks.state()).chain(self.shared.state())
     }
 }

@@ -84,8 +84,6 @@ pub struct Context {
     pub staged: Memories<ConnectorStaged>,
     /// When each resource is reconciled again.
     pub requeue_timers: Arc<RequeueTimers>,
-    /// A hash of the object that the last reconcile of each resource was given (`manager/resync.rs`).
-    pub given: ObjectMap<u64>,
     /// Consecutive reconciles of each resource that panicked (`reconcile/panics.rs`).
     pub panics: ObjectMap<u32>,
     /// The metrics of this process.
@@ -142,7 +140,7 @@ impl Context {
             [Kind::Deployment, Kind::Staged, Kind::Project, Kind::ClusterProject]
                 .map(|kind| self.keys.object_refs(kind)),
         );
-        kept.chain([self.given.object_refs(), self.panics.object_refs()]).flatten().collect()
+        kept.chain([self.panics.object_refs()]).flatten().collect()
     }
 
     /// Publishes an Event about a condition, and logs it.

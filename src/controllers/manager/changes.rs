@@ -3,7 +3,7 @@
 //! A relist arrives in pages, and the store that reconciles read from shows none of it before the last page has
 //! arrived. So objects of a list are enqueued only once the list is complete: an earlier reconcile would read the old
 //! object, and nothing would enqueue it again. Next: `manager/watches.rs`, which passes events on after the store has
-//! them, and `resync.rs`, which finds changes that were missed all the same.
+//! them.
 
 use std::collections::BTreeMap;
 use std::mem;

@@ -21,7 +21,6 @@ use super::dispatch::Route;
 use super::event_handlers;
 use super::invalid_objects;
 use super::reconciled::{self, Reconciled};
-use super::resync::{self, resync};
 use super::scope::Scope;
 use super::watches::Watched;
 use crate::controllers::context::Context;
@@ -91,8 +90,6 @@ impl Scope {
         let (sender, events) = mpsc::unbounded_channel();
         route.insert(K::KIND, sender);
         let unlisted = self.stopped_before_the_first_list(store.clone());
-        let seed = self.jitter_seed.wrapping_add(K::KIND as u64);
-        let resync = resync(K::KIND, store.clone(), Arc::clone(&self.context), seed);
         let runs = Controller::for_stream(watch, store)
             .reconcile_on(receive(events))
             .graceful_shutdown_on(self.stopped())
@@ -102,8 +99,7 @@ impl Scope {
                 Arc::clone(&self.context),
             )
             .for_each(self.after_runs(K::KIND));
-        let runs = future::select(runs.boxed(), unlisted.boxed());
-        future::select(runs, resync.boxed()).map(|_| ()).boxed()
+        future::select(runs.boxed(), unlisted.boxed()).map(|_| ()).boxed()
     }
 
     /// Completes when the controller is stopped before its initial list is complete. Such a controller has begun no
@@ -171,7 +167,6 @@ impl Scope {
 /// Reconciles an object, with metrics and a trace id. That it was seen is recorded before anything else happens, so that a
 /// change from here on leads to the next reconcile.
 fn observed<K: Reconciled>(seen: &Seen<K>, context: Arc<Context>) -> impl Future<Output = Action> + Send + use<K> {
-    resync::note(&context, seen);
     let object_ref = seen.reference();
     traced(object_ref.clone(), Arc::clone(&context), reconciled::bounded::<K>(object_ref, context))
 }

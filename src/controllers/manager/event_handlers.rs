@@ -19,7 +19,6 @@ use crate::controllers::references::sources::Sources;
 
 /// Forgets everything about a resource that no longer exists.
 pub fn forget(context: &Context, object_ref: &ObjectRef) {
-    context.given.forget(object_ref);
     context.panics.forget(object_ref);
     match object_ref.kind {
         Kind::Deployment => {
@@ -97,27 +96,23 @@ fn permitted(context: &Context, changes: Changes) {
 }
 
 /// The objects of one watch. Detects objects that were deleted while no watch was open.
+#[derive(Default)]
 pub struct KnownObjects {
-    namespace: Option<String>,
+    known: BTreeSet<ObjectRef>,
     listed: Option<BTreeSet<ObjectRef>>,
     first: First,
 }
 
 /// The state of the first list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum First {
+    #[default]
     Awaited,
     Refused,
     There,
 }
 
 impl KnownObjects {
-    /// Creates the state before the first event. `namespace`: the only one that is watched; `None`: all namespaces.
-    #[must_use]
-    pub fn new(namespace: Option<String>) -> Self {
-        Self { namespace, listed: None, first: First::Awaited }
-    }
-
     /// Processes an event; returns the objects that it shows to be deleted. Records the claim of an object before any
     /// reconcile sees the object.
     pub fn note<K: ManagedKind>(&mut self, context: &Context, event: &watcher::Event<K>) -> Vec<ObjectRef> {
@@ -135,21 +130,16 @@ impl KnownObjects {
                     First::Refused if wants_keys::<K>() => context.keys.listed_at_last(),
                     First::Refused | First::There => {}
                 }
-                let listed = self.listed.take().unwrap_or_default();
-                // Every object that a watch has shown or that a reconcile was given.
-                let known = context.keys.object_refs(K::KIND).into_iter();
-                let known = known.chain(context.given.object_refs());
-                let here = |object_ref: &ObjectRef| {
-                    self.namespace.as_ref().is_none_or(|namespace| *namespace == object_ref.namespace)
-                };
-                let gone = known.filter(|it| it.kind == K::KIND && here(it) && !listed.contains(it));
-                return gone.collect::<BTreeSet<_>>().into_iter().collect();
+                let known = std::mem::replace(&mut self.known, self.listed.take().unwrap_or_default());
+                return known.into_iter().filter(|object_ref| !self.known.contains(object_ref)).collect();
             }
             watcher::Event::Delete(object) => {
+                self.known.remove(&object_ref(object));
                 return vec![object_ref(object)];
             }
             watcher::Event::Apply(object) => {
                 seen(context, object);
+                self.known.insert(object_ref(object));
             }
         }
         Vec::new()

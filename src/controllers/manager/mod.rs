@@ -10,7 +10,6 @@ mod dispatch;
 pub mod event_handlers;
 pub mod invalid_objects;
 pub mod reconciled;
-pub mod resync;
 mod scope;
 mod watches;
 
@@ -124,7 +123,6 @@ pub fn context(options: &Options, scopes: usize, enqueue: &UnboundedSender<Objec
         deployment_caches: ObjectMap::default(),
         staged: ObjectMap::default(),
         requeue_timers: Arc::new(RequeueTimers::new(clock.clone(), enqueue.clone())),
-        given: ObjectMap::default(),
         panics: ObjectMap::default(),
         metrics: Arc::clone(&options.metrics),
         enqueue: enqueue.clone(),
@@ -154,7 +152,6 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
         lists: Arc::clone(lists),
         namespace,
         selector: options.scope.selector().to_string(),
-        jitter_seed: options.jitter_seed,
         done: done.clone(),
         stop: stop.subscribe(),
     };

@@ -15,8 +15,6 @@ pub(super) struct Scope {
     pub(super) namespace: Option<String>,
     /// Label selector of the objects to reconcile.
     pub(super) selector: String,
-    /// Seed of the jitter of resyncs.
-    pub(super) jitter_seed: u64,
     /// Receives objects whose reconcile has ended.
     pub(super) done: UnboundedSender<ObjectRef>,
     pub(super) stop: tokio::sync::watch::Receiver<bool>,

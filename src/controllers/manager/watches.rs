@@ -5,10 +5,13 @@
 
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::time::Duration;
 
+use clock::{Clock, later};
 use futures::FutureExt;
 use futures::future::{self, BoxFuture};
 use futures::stream::{self, BoxStream, StreamExt};
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::core::error_boundary::InvalidObject;
 use kube::core::{NamespaceResourceScope, PartialObjectMeta};
@@ -46,25 +49,52 @@ pub(super) struct Watched<K: ManagedKind> {
     pub(super) unreadable: Receiver<InvalidObject>,
 }
 
+/// Time after which a watch ends and lists again what exists. A watch alone never makes up for an event that does not come:
+/// after etcd was restored to an earlier revision, it waits for one that is far away.
+const LISTED_AGAIN: Duration = Duration::from_mins(14);
+
+/// A watch, the size of the pages of its lists, and when it lists again.
+type Watch<K> = (BoxStream<'static, watcher::Result<watcher::Event<K>>>, Option<u32>, Timestamp);
+
 /// Watches objects. Lists arrive in pages that bound the memory, whatever users write into their objects. A page is read from
 /// etcd, since the API server returns the whole list at once where its cache may answer.
 ///
 /// The API server forgets where a list was after five minutes or so, and a list that takes longer would begin again for
 /// ever. So after the first one that was forgotten, lists arrive whole.
-fn watched<K>(api: Api<K>, config: watcher::Config) -> BoxStream<'static, watcher::Result<watcher::Event<K>>>
+fn watched<K>(
+    api: Api<K>,
+    config: watcher::Config,
+    clock: Clock,
+) -> BoxStream<'static, watcher::Result<watcher::Event<K>>>
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
-    let paged = watcher(api.clone(), config.clone().page_size(PAGE)).boxed();
-    let whole = watcher(api, watcher::Config { page_size: None, ..config }).boxed();
-    let next = |(mut events, whole): (BoxStream<'static, _>, Option<_>)| async move {
-        let event = events.next().await?;
-        Some(match whole {
-            Some(whole) if is_forgotten(&event) => (event, (whole, None)),
-            whole => (event, (events, whole)),
-        })
+    let begin = move |page_size| {
+        let config = watcher::Config { page_size, ..config.clone() };
+        watcher(api.clone(), config).default_backoff().boxed()
     };
-    stream::unfold((paged, Some(whole)), next).default_backoff().boxed()
+    let first = (begin(Some(PAGE)), Some(PAGE), Timestamp::MAX);
+    let next = move |(mut events, mut page, mut until): Watch<K>| {
+        let (begin, clock) = (begin.clone(), clock.clone());
+        async move {
+            let event = loop {
+                tokio::select! {
+                    biased;
+                    event = events.next() => break event?,
+                    () = clock.sleep_until(until) => (events, until) = (begin(page), Timestamp::MAX),
+                }
+            };
+            if matches!(event, Ok(watcher::Event::InitDone)) {
+                until = later(clock.now(), LISTED_AGAIN);
+            }
+            if page.is_some() && is_forgotten(&event) {
+                page = None;
+                events = begin(page);
+            }
+            Some((event, (events, page, until)))
+        }
+    };
+    stream::unfold(first, next).boxed()
 }
 
 /// Whether the API server has forgotten where the list was.
@@ -85,7 +115,7 @@ impl Scope {
             Kind::Project | Kind::ClusterProject => watcher::Config::default(),
             _ => watcher::Config::default().labels(&self.selector),
         };
-        let events = watched(api, config).inspect(self.note_known_objects::<K>());
+        let events = watched(api, config, self.context.clock.clone()).inspect(self.note_known_objects::<K>());
         let stream =
             only_readable(events, store.clone(), unreadable_sender).reflect(writer).filter_map(self.enqueue_changes());
         Watched { stream: stream.boxed(), store, unreadable }
@@ -97,7 +127,7 @@ impl Scope {
         K: ManagedKind,
     {
         let context = self.context.clone();
-        let mut known_objects = KnownObjects::new(self.namespace.clone());
+        let mut known_objects = KnownObjects::default();
         let list = List { kind: K::KIND.as_str(), namespace: self.namespace.clone() };
         let lists = Arc::clone(&self.lists);
         move |event| match event {
@@ -156,7 +186,7 @@ impl Scope {
     pub(super) fn namespaces(&self) -> BoxFuture<'static, ()> {
         let context = self.context.clone();
         let namespaces = Api::<PartialObjectMeta<Namespace>>::all(context.client.clone());
-        watched(namespaces, watcher::Config::default())
+        watched(namespaces, watcher::Config::default(), context.clock.clone())
             .take_until(self.stopped())
             .for_each(move |event| {
                 match event {
@@ -188,7 +218,7 @@ impl Scope {
         let mut sources = Sources::new(kind, self.namespace.clone());
         let list = List { kind: kind.as_str(), namespace: self.namespace.clone() };
         let lists = Arc::clone(&self.lists);
-        watched(self.api::<PartialObjectMeta<K>>(), config)
+        watched(self.api::<PartialObjectMeta<K>>(), config, context.clock.clone())
             .take_until(self.stopped())
             .for_each(move |event| {
                 match event {

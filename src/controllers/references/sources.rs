@@ -1,9 +1,10 @@
-//! Determines which resources a change of a Secret or ConfigMap enqueues. Pure; nothing of these objects is kept.
+//! Determines which resources a change of a Secret or ConfigMap enqueues. Pure; of these objects only the version is kept, of
+//! those that a resource refers to, so that a relist enqueues nothing for what it shows as it was.
 //!
 //! A relist shows only what exists. An object that was deleted while no watch was open is one that a resource refers to
 //! and that the list does not contain. Next: `references/mod.rs` for the references, `manager/watches.rs`, which feeds it.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use kube::runtime::watcher::Event;
 use kube::{Resource, ResourceExt};
@@ -17,9 +18,16 @@ pub struct Sources {
     kind: Named,
     /// The only namespace that is watched; `None`: all namespaces.
     namespace: Option<String>,
-    /// Namespaces and names of the objects that the list in progress has shown, if a resource refers to them.
-    listed: BTreeSet<(String, String)>,
+    seen: BTreeMap<Name, Version>,
+    /// What the list in progress has shown so far.
+    listed: BTreeMap<Name, Version>,
 }
+
+/// Namespace and name of an object.
+type Name = (String, String);
+
+/// The uid and the resourceVersion of an object.
+type Version = (Option<String>, Option<String>);
 
 /// The resources to enqueue for an event.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -34,7 +42,7 @@ impl Sources {
     /// Creates the state before the first event. `namespace`: the only one that is watched; `None`: all namespaces.
     #[must_use]
     pub fn new(kind: Named, namespace: Option<String>) -> Self {
-        Self { kind, namespace, listed: BTreeSet::new() }
+        Self { kind, namespace, seen: BTreeMap::new(), listed: BTreeMap::new() }
     }
 
     /// The kind of the objects.
@@ -48,22 +56,36 @@ impl Sources {
         match event {
             Event::Init => self.listed.clear(),
             Event::InitApply(object) => {
-                let (name, changed) = self.users(references, object);
-                if !changed.is_empty() {
-                    self.listed.insert(name);
+                let (name, mut changed) = self.users(references, object);
+                if changed.is_empty() {
+                    return Users::default();
                 }
+                if self.seen.get(&name) == Some(&version(object)) {
+                    changed.clear();
+                }
+                self.listed.insert(name, version(object));
                 return Users { changed, missing: Vec::new() };
             }
             // An object that became referenced after its page was read counts as missing, which costs one reconcile.
             Event::InitDone => {
-                let listed = std::mem::take(&mut self.listed);
+                self.seen = std::mem::take(&mut self.listed);
                 let named = references.named(self.kind, self.namespace.as_deref());
-                let missing = named.iter().filter(|name| !listed.contains(name));
+                let missing = named.iter().filter(|name| !self.seen.contains_key(*name));
                 let missing = missing.flat_map(|(namespace, name)| references.users(self.kind, namespace, name));
                 return Users { changed: Vec::new(), missing: missing.collect() };
             }
-            Event::Apply(object) => return Users { changed: self.users(references, object).1, missing: Vec::new() },
-            Event::Delete(object) => return Users { changed: Vec::new(), missing: self.users(references, object).1 },
+            Event::Apply(object) => {
+                let (name, changed) = self.users(references, object);
+                if !changed.is_empty() {
+                    self.seen.insert(name, version(object));
+                }
+                return Users { changed, missing: Vec::new() };
+            }
+            Event::Delete(object) => {
+                let (name, missing) = self.users(references, object);
+                self.seen.remove(&name);
+                return Users { changed: Vec::new(), missing };
+            }
         }
         Users::default()
     }
@@ -74,6 +96,10 @@ impl Sources {
         let users = references.users(self.kind, &namespace, &name);
         ((namespace, name), users)
     }
+}
+
+fn version<K: Resource>(object: &K) -> Version {
+    (object.uid(), object.resource_version())
 }
 
 #[cfg(test)]
@@ -87,6 +113,12 @@ mod tests {
         let metadata =
             ObjectMeta { namespace: Some(namespace.into()), name: Some(name.into()), ..ObjectMeta::default() };
         Secret { metadata, ..Secret::default() }
+    }
+
+    fn changed_secret(namespace: &str, name: &str) -> Secret {
+        let mut secret = secret(namespace, name);
+        secret.metadata.resource_version = Some("2".to_owned());
+        secret
     }
 
     #[test]
@@ -107,15 +139,17 @@ mod tests {
             ("the other is missing, in this namespace only", Event::InitDone, missing("b")),
             ("created", Event::Apply(secret("shop", "two")), changed("b")),
             ("deleted", Event::Delete(secret("shop", "two")), missing("b")),
+            ("created again", Event::Apply(secret("shop", "two")), changed("b")),
             ("a list that fails on its way", Event::Init, Users::default()),
-            ("shows one", Event::InitApply(secret("shop", "one")), changed("a")),
+            ("shows one as it was", Event::InitApply(secret("shop", "one")), Users::default()),
             ("begins again", Event::Init, Users::default()),
-            ("without it", Event::InitApply(secret("shop", "two")), changed("b")),
+            ("without it, and with a changed one", Event::InitApply(changed_secret("shop", "two")), changed("b")),
             ("and is complete", Event::InitDone, missing("a")),
         ];
         for (case, event, users) in rows {
             assert_eq!(sources.note(&references, &event), users, "{case}");
         }
-        assert!(sources.listed.is_empty(), "nothing is kept between lists");
+        assert!(sources.listed.is_empty(), "only versions are kept between lists");
+        assert_eq!(sources.seen.len(), 1, "of what exists and is referred to");
     }
 }

@@ -46,7 +46,6 @@ use jiff::Timestamp;
 use connect_api::model::Deployment;
 
 pub use crate::controllers::reporting::outage::{Outage, OutageKind};
-pub(super) use jitter::Jitter;
 pub use lookups::{Found, Lookup, LookupResult};
 pub use registry_cache::{RegistryAnswer, RegistryConnector, RegistryEntry, RegistryKey};
 pub use registry_reader::ask;

@@ -2,19 +2,20 @@
 //! operator's client.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
-use clock::Clock;
+use clock::{Clock, between};
 use connect_operator::controllers::initial_lists::PAGE;
 use connect_operator::crd::ConnectorDeployment;
 use http::Method;
 use kube::api::ListParams;
 use serde_json::json;
 
-use super::pace::{FINE, meanwhile, stepped};
+use super::pace::{COARSE, FINE, meanwhile, pass, stepped, until_called};
 use crate::gateway::{Failure, Gateway, is_watch};
 use crate::patience::in_time;
 use crate::security::quick;
-use crate::shop::{NAME, Shop};
+use crate::shop::{NAME, SECRET, Shop};
 
 /// A shop with an operator behind a gateway, and nothing deployed.
 async fn behind_a_gateway(clock: Clock) -> (Shop, Gateway) {
@@ -116,4 +117,51 @@ async fn a_list_whose_place_was_forgotten_arrives_whole() {
     };
     in_time(all_reported).await.expect("each of them reports the missing project");
     assert_eq!(shop.lists.as_ref().unwrap().are_complete(), Ok(()));
+}
+
+/// After etcd was restored to an earlier revision, a watch waits for one that is far away.
+#[tokio::test]
+async fn rule_9_what_no_event_shows_is_found_within_a_quarter_of_an_hour_and_nothing_else_is_read_or_called() {
+    let (shop, gateway) = behind_a_gateway(stepped()).await;
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    meanwhile(&shop.clock, FINE, shop.until_reason("Deployed")).await;
+    gateway.fail(|_, uri| is_watch(uri).then_some(Failure::Mute));
+    gateway.cut_watches();
+    // Of deployments, staged connectors, projects, checks, Secrets and ConfigMaps.
+    gateway.until_failed(6).await;
+
+    let since = shop.clock.now();
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    let mut other = shop.deployment();
+    other["metadata"]["name"] = json!("other");
+    shop.sandbox.apply(&other).await.unwrap();
+    pass(&shop.clock, COARSE, Duration::from_mins(12)).await;
+    assert_eq!(["createDeployment", "updateDeploymentById"].map(|operation| shop.calls(operation)), [1, 0]);
+    until_called(&shop, "updateDeploymentById", 1).await;
+    until_called(&shop, "createDeployment", 2).await;
+    assert!(between(since, shop.clock.now()) <= Duration::from_mins(15), "{}", shop.clock.now());
+
+    meanwhile(&shop.clock, FINE, shop.until_reason("Deployed")).await;
+    meanwhile(&shop.clock, FINE, shop.sandbox.until_reason("other", "Deployed")).await;
+    let (before, begun) = (gateway.requests().len(), shop.clock.now());
+    let lists = |requests: &[String]| {
+        let of_deployments =
+            requests.iter().filter(|it| it.contains("/connectordeployments?") && !it.contains("watch=true"));
+        of_deployments.count()
+    };
+    pass(&shop.clock, COARSE, Duration::from_mins(12)).await;
+    let listed = async {
+        while lists(&gateway.requests()[before..]) < 1 {
+            shop.clock.sleep(FINE).await;
+        }
+    };
+    meanwhile(&shop.clock, FINE, listed).await;
+    assert!(between(begun, shop.clock.now()) <= Duration::from_mins(15), "{}", shop.clock.now());
+    let requests = gateway.requests();
+    let needless: Vec<_> = requests[before..]
+        .iter()
+        .filter(|it| it.contains("/connectordeployments/") || it.contains("/secrets/"))
+        .collect();
+    assert_eq!(needless, [""; 0]);
+    assert_eq!(["createDeployment", "updateDeploymentById"].map(|operation| shop.calls(operation)), [2, 1]);
 }

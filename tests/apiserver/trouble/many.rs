@@ -62,8 +62,9 @@ const SHARED: usize = 60;
 /// Requests in an hour in which nothing changes: the pages of the copies of credentials, which are those of all tests, because
 /// their operators share a namespace.
 const COPIES: [(&str, usize); 1] = [("LIST secrets", 1)];
-/// Maximum number of other requests then: the hourly write of the project, and its projects for the search for copies.
-const IN_AN_HOUR: usize = 3;
+/// Maximum number of other requests then: each of six watches begins anew four or five times, with a list in pages; the hourly
+/// write of the project, and its projects for the search for copies.
+const IN_AN_HOUR: usize = 80;
 /// Maximum number of calls for each resource until it is Ready: two lookups of its key, and the create.
 const CALLS: [(&str, u64); 2] = [("getDeploymentByKey", 2), ("createDeployment", 1)];
 /// Maximum number of calls of any other kind: polls, the token, the registry.

@@ -3,10 +3,10 @@
 //! The step between them, `decide`, has its tables beside it.
 
 mod conditions;
+mod context;
 mod desired;
 mod intent;
 mod namespaces;
-mod resync;
 mod size;
 mod status;
 

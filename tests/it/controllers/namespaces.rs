@@ -13,7 +13,7 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::runtime::watcher::Event;
 use serde_json::json;
 
-use super::resync::context;
+use super::context::context;
 
 #[tokio::test]
 async fn rule_29_a_resource_reports_anew_when_namespaces_are_listed_that_could_not_be() {

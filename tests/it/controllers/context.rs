@@ -1,0 +1,49 @@
+//! A context whose cluster must not be called.
+
+use std::sync::Arc;
+
+use clock::Clock;
+use connect_api::ClientContext;
+use connect_api::hosts::AllowedHosts;
+use connect_api::http::{Authorities, Limits};
+use connect_operator::controllers::clients::action_factory::HttpActionFactory;
+use connect_operator::controllers::clients::connect_factory::HttpFactory;
+use connect_operator::controllers::context::Context;
+use connect_operator::controllers::initial_lists::InitialLists;
+use connect_operator::controllers::manager::{self, Options};
+use connect_operator::controllers::object_ref::ObjectRef;
+use connect_operator::controllers::values::digest::DigestKey;
+use connect_operator::leader::Scope;
+use connect_operator::metrics::Metrics;
+use kube::Client;
+use kube::client::Body;
+use tokio::sync::mpsc::{self, UnboundedReceiver};
+
+/// Returns a context whose cluster must not be called, and the channel of enqueued objects.
+pub(super) fn context(clock: &Clock, scope: Scope) -> (Arc<Context>, UnboundedReceiver<ObjectRef>) {
+    let asked =
+        tower::service_fn(async |_: http::Request<Body>| Err::<http::Response<Body>, _>("the cluster is called"));
+    let (allowed_hosts, around) = (AllowedHosts::parse([]).unwrap(), ClientContext::plain(clock.clone()));
+    let options = Options {
+        client: Client::new(asked, "default"),
+        scope,
+        concurrency: 1,
+        clock: clock.clone(),
+        operator_namespace: "operator".to_owned(),
+        default_deletion_policy: None,
+        digest_key: DigestKey::new([7; 32]),
+        secrets: connect_operator::controllers::objects::secret::Policy::default(),
+        factory: Arc::new(HttpFactory {
+            allowed_hosts: allowed_hosts.clone(),
+            around: around.clone(),
+            limits: Limits::default(),
+            authorities: Authorities::default(),
+        }),
+        actions: Arc::new(HttpActionFactory { allowed_hosts, around, authorities: Authorities::default() }),
+        lists: InitialLists::new(Metrics::new(clock.now())),
+        metrics: Metrics::new(clock.now()),
+        jitter_seed: 1,
+    };
+    let (enqueue, enqueued) = mpsc::unbounded_channel();
+    (manager::context(&options, 1, &enqueue), enqueued)
+}

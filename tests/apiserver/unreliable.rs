@@ -19,6 +19,9 @@ use crate::patience::in_time;
 /// Watches of an operator in one namespace.
 pub(crate) const WATCHES: u64 = 6;
 
+/// What the status of a resource has, if the response to its call is stored and its operation has not ended.
+const ACCEPTED: &[u8] = br#"\"state\":\"Accepted\""#;
+
 /// Which requests fail.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Which {
@@ -28,6 +31,8 @@ pub(crate) enum Which {
     Writes,
     /// Writes of a status, except that of a project, which every operator writes after its start.
     StatusWrites,
+    /// Writes of a status that store the response to a call.
+    Responses,
     /// Watches.
     Watches,
     /// Reads of a Secret.
@@ -192,11 +197,15 @@ impl Unreliable {
         let (method, uri) = (request.method().clone(), request.uri().clone());
         self.wait_if_held(&method, &uri).await;
         let watches = request.uri().query().is_some_and(|query| query.contains("watch=true"));
-        let path = request.uri().path();
-        let writes_status =
-            request.method() == Method::PATCH && path.ends_with("/status") && !path.contains("connectprojects/");
+        let path = uri.path();
+        let writes_status = method == Method::PATCH && path.ends_with("/status") && !path.contains("connectprojects/");
+        let (head, body) = request.into_parts();
+        let body = body.collect_bytes().await?;
+        let stores_response = writes_status && body.windows(ACCEPTED.len()).any(|part| part == ACCEPTED);
+        let request = Request::from_parts(head, kube::client::Body::from(body));
         let wrong = self.wrong.lock().unwrap().filter(|(which, _)| match which {
             Which::All => true,
+            Which::Responses => stores_response,
             Which::Writes => request.method() != Method::GET,
             Which::StatusWrites => writes_status,
             Which::Watches => watches,

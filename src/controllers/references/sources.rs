@@ -1,10 +1,11 @@
-//! Determines which resources a change of a Secret or ConfigMap enqueues. Pure; of these objects only the version is kept, of
-//! those that a resource refers to, so that a relist enqueues nothing for what it shows as it was.
+//! Determines which resources a change of a Secret or ConfigMap enqueues. Pure; of each of these objects only
+//! a hash of its version is kept, so that a relist enqueues nothing for what it shows as it was.
 //!
 //! A relist shows only what exists. An object that was deleted while no watch was open is one that a resource refers to
 //! and that the list does not contain. Next: `references/mod.rs` for the references, `manager/watches.rs`, which feeds it.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher as _, RandomState};
 
 use kube::runtime::watcher::Event;
 use kube::{Resource, ResourceExt};
@@ -18,16 +19,12 @@ pub struct Sources {
     kind: Named,
     /// The only namespace that is watched; `None`: all namespaces.
     namespace: Option<String>,
-    seen: BTreeMap<Name, Version>,
+    /// Hashes of the names of all objects, and of their versions: there may be very many, and most are named by nothing.
+    seen: BTreeMap<u64, u64>,
     /// What the list in progress has shown so far.
-    listed: BTreeMap<Name, Version>,
+    listed: BTreeMap<u64, u64>,
+    hasher: RandomState,
 }
-
-/// Namespace and name of an object.
-type Name = (String, String);
-
-/// The uid and the resourceVersion of an object.
-type Version = (Option<String>, Option<String>);
 
 /// The resources to enqueue for an event.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -42,7 +39,7 @@ impl Sources {
     /// Creates the state before the first event. `namespace`: the only one that is watched; `None`: all namespaces.
     #[must_use]
     pub fn new(kind: Named, namespace: Option<String>) -> Self {
-        Self { kind, namespace, seen: BTreeMap::new(), listed: BTreeMap::new() }
+        Self { kind, namespace, seen: BTreeMap::new(), listed: BTreeMap::new(), hasher: RandomState::new() }
     }
 
     /// The kind of the objects.
@@ -56,50 +53,43 @@ impl Sources {
         match event {
             Event::Init => self.listed.clear(),
             Event::InitApply(object) => {
-                let (name, mut changed) = self.users(references, object);
-                if changed.is_empty() {
-                    return Users::default();
+                let (name, version) = self.hashes(object);
+                self.listed.insert(name, version);
+                if self.seen.get(&name) != Some(&version) {
+                    return Users { changed: self.users(references, object), missing: Vec::new() };
                 }
-                if self.seen.get(&name) == Some(&version(object)) {
-                    changed.clear();
-                }
-                self.listed.insert(name, version(object));
-                return Users { changed, missing: Vec::new() };
             }
             // An object that became referenced after its page was read counts as missing, which costs one reconcile.
             Event::InitDone => {
                 self.seen = std::mem::take(&mut self.listed);
                 let named = references.named(self.kind, self.namespace.as_deref());
-                let missing = named.iter().filter(|name| !self.seen.contains_key(*name));
+                let missing = named.iter().filter(|name| !self.seen.contains_key(&self.hasher.hash_one(name)));
                 let missing = missing.flat_map(|(namespace, name)| references.users(self.kind, namespace, name));
                 return Users { changed: Vec::new(), missing: missing.collect() };
             }
             Event::Apply(object) => {
-                let (name, changed) = self.users(references, object);
-                if !changed.is_empty() {
-                    self.seen.insert(name, version(object));
-                }
-                return Users { changed, missing: Vec::new() };
+                let (name, version) = self.hashes(object);
+                self.seen.insert(name, version);
+                return Users { changed: self.users(references, object), missing: Vec::new() };
             }
             Event::Delete(object) => {
-                let (name, missing) = self.users(references, object);
-                self.seen.remove(&name);
-                return Users { changed: Vec::new(), missing };
+                self.seen.remove(&self.hashes(object).0);
+                return Users { changed: Vec::new(), missing: self.users(references, object) };
             }
         }
         Users::default()
     }
 
-    fn users<K: Resource>(&self, references: &References, object: &K) -> ((String, String), Vec<ObjectRef>) {
-        let (namespace, name) =
-            (object.namespace().unwrap_or_default(), object.meta().name.clone().unwrap_or_default());
-        let users = references.users(self.kind, &namespace, &name);
-        ((namespace, name), users)
+    /// Returns hashes of the name and of the version of an object.
+    fn hashes<K: Resource>(&self, object: &K) -> (u64, u64) {
+        let name = (object.namespace().unwrap_or_default(), object.name_any());
+        let version = (object.uid(), object.resource_version());
+        (self.hasher.hash_one(name), self.hasher.hash_one(version))
     }
-}
 
-fn version<K: Resource>(object: &K) -> Version {
-    (object.uid(), object.resource_version())
+    fn users<K: Resource>(&self, references: &References, object: &K) -> Vec<ObjectRef> {
+        references.users(self.kind, &object.namespace().unwrap_or_default(), &object.name_any())
+    }
 }
 
 #[cfg(test)]
@@ -149,7 +139,7 @@ mod tests {
         for (case, event, users) in rows {
             assert_eq!(sources.note(&references, &event), users, "{case}");
         }
-        assert!(sources.listed.is_empty(), "only versions are kept between lists");
-        assert_eq!(sources.seen.len(), 1, "of what exists and is referred to");
+        assert!(sources.listed.is_empty());
+        assert_eq!(sources.seen.len(), 1, "nothing is kept of what does not exist");
     }
 }

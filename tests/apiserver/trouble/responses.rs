@@ -20,7 +20,10 @@ use crate::unreliable::{Unreliable, Which, Wrong};
 /// A process that is killed loses what it knows of redeploys that were accepted; the next one sends none of them again.
 #[tokio::test]
 async fn rule_1_a_redeploy_that_was_accepted_and_not_reported_is_not_sent_again() {
-    let (mut shop, _) = with_redeploys_in_memory().await;
+    let (mut shop, unreliable) = with_many().await;
+    unreliable.begin(Which::Responses, Wrong::Silent);
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    until_called(&shop, "updateDeploymentById", AT_ONCE as u64).await;
     shop.kill_operator().await;
     assert!(in_memory(&shop).await.len() > 1, "responses are lost with the process");
     shop.start_operator();
@@ -79,15 +82,21 @@ async fn rule_6_a_response_whose_write_hangs_at_the_stop_is_read_from_the_record
     assert_eq!(shop.calls("updateDeploymentById"), 1);
 }
 
-/// Returns once some redeploys were accepted, which no status reports yet, while others wait.
+/// Returns once some redeploys were accepted, while others wait.
 async fn with_redeploys_in_memory() -> (Shop, Unreliable) {
+    let (shop, unreliable) = with_many().await;
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    until_called(&shop, "updateDeploymentById", AT_ONCE as u64).await;
+    (shop, unreliable)
+}
+
+/// Returns many live deployments.
+async fn with_many() -> (Shop, Unreliable) {
     let options = Options { deploy_duration: Duration::from_secs(20), ..Options::default() };
     let mut shop = Shop::without_operator(options, stepped()).await;
     let (unreliable, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
     shop.start_operator_as(client);
     until_all_are_ready_and_the_remote_is_slow(&shop).await;
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
-    until_called(&shop, "updateDeploymentById", AT_ONCE as u64).await;
     (shop, unreliable)
 }
 

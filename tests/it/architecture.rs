@@ -95,7 +95,6 @@ const PURE: &[&str] = &[
     "controllers/reporting/conditions",
     "controllers/values/digest",
     "controllers/key_ownership/claim",
-    "controllers/key_ownership/entry",
     "controllers/project_access/namespace_permissions",
     "controllers/reporting/problem",
     "controllers/reporting/reason",

@@ -29,6 +29,7 @@ use crate::controllers::kinds::managed_kind::ManagedKind;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::objects::secret;
 use crate::controllers::references::{Named, Reference};
+use crate::crd::shared::RemoteIdentity;
 use crate::crd::{
     ActionCheck, AdoptionPolicy, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged,
     PublishAfter,
@@ -100,6 +101,8 @@ pub(super) struct ProjectedCluster {
     /// Objects other than deployments that the API server did not check, by reason.
     unchecked: BTreeMap<String, Vec<String>>,
     keys: KeyOwnership,
+    /// The remotes of the projects that have answered, or that are among the manifests.
+    admitted: BTreeMap<ObjectRef, RemoteIdentity>,
 }
 
 /// How the manifests are applied, and by which operator they are reconciled.
@@ -145,6 +148,7 @@ pub(super) async fn projected_cluster(
         notes: Vec::new(),
         unchecked: BTreeMap::new(),
         keys: KeyOwnership::new(0, enqueue),
+        admitted: BTreeMap::new(),
     };
     for document in documents {
         let Some(kind) = kind(document) else {
@@ -332,7 +336,7 @@ impl ProjectedCluster {
 
     /// Rule 4: returns the resource that owns the key instead of this one, if any.
     pub(super) fn winner<K: ManagedKind>(&self, object: &K) -> Option<ObjectRef> {
-        match self.keys.claim_status(object) {
+        match self.keys.claim(object, None, &|project, namespace| self.admits(project, namespace)) {
             ClaimStatus::HeldBy(winner) => Some(winner),
             ClaimStatus::Owner | ClaimStatus::Unknown | ClaimStatus::Unlisted => None,
         }

@@ -237,13 +237,11 @@ fn publish<P: ProjectObject>(
     remote: &Result<Arc<Remote>, ConditionUpdate>,
 ) {
     let login = remote.as_ref().ok().map(|remote| remote.login());
-    let admits = remote.as_ref().is_ok_and(|remote| remote.has_answered());
-    context.keys.admitted(object_ref, &object.project().identity(), admits);
     let region = object.project().region.clone();
     let http_api_url = object.project().effective_http_api_url();
     let project =
         Project { identity: object.project().identity(), region, http_api_url, remote: remote.clone(), login };
-    let before = context.projects.insert(object_ref, project.clone());
+    let before = context.projects.insert(object_ref, Some(project.clone())).flatten();
     if !before.is_some_and(|before| project.is_same(&before)) {
         context.enqueue_users_of_project(object_ref);
         // The project itself, too: if it was deleted during this reconcile, the next one notices.
@@ -258,7 +256,7 @@ pub(super) fn publish_failure<P: ProjectObject>(
     object_ref: &ObjectRef,
     condition: &ConditionUpdate,
 ) {
-    let unusable = context.projects.get(object_ref).is_none_or(|project| project.remote.is_err());
+    let unusable = context.projects.get(object_ref).flatten().is_none_or(|project| project.remote.is_err());
     if unusable && object.meta().deletion_timestamp.is_none() {
         publish(object, context, object_ref, &Err(condition.clone()));
     }

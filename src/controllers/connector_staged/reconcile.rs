@@ -16,7 +16,7 @@ use super::proof::{self, ProofTarget};
 use super::state::{CallKind, DeletionPolicy, State};
 use super::{intent, observe};
 use crate::controllers::context::{Context, Project, StagedMemory};
-use crate::controllers::key_ownership::ClaimStatus;
+use crate::controllers::key_ownership::{Begin, ClaimStatus};
 use crate::controllers::kinds::managed_kind::object_ref;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::project_access::namespace_permissions::Permission;
@@ -111,7 +111,7 @@ impl<'a> Reconciler<'a> {
             return self.report_not_allowed(condition).await;
         }
         // Rule 4, before the remote is asked.
-        match self.context.keys.claim_status(&self.object) {
+        match record::claim(self.context, &self.object, None) {
             ClaimStatus::Owner => {}
             claim_status => return self.report_key_conflict(claim_status).await,
         }
@@ -223,7 +223,7 @@ impl<'a> Reconciler<'a> {
             return self.report_not_allowed(condition).await;
         }
         // Rule 4 again, atomically with announcing it: another resource may have begun since, or have appeared.
-        match self.claim(remote, identity, state, &decision) {
+        match self.claim(identity, state, &decision) {
             ClaimStatus::Owner => {}
             claim_status => return self.report_key_conflict(claim_status).await,
         }
@@ -269,14 +269,12 @@ impl<'a> Reconciler<'a> {
 
     /// Whether the decision may be carried out. A create, and taking over what exists, are announced to the other
     /// resources first.
-    fn claim(&self, remote: &Remote, identity: &RemoteIdentity, state: &State, decision: &Decision) -> ClaimStatus {
+    fn claim(&self, remote: &RemoteIdentity, state: &State, decision: &Decision) -> ClaimStatus {
         let creates = matches!(decision.step, Step::Send(Call { kind: CallKind::Create, .. }));
-        if !creates && decision.state.id == state.id {
-            return ClaimStatus::Owner;
-        }
+        let gets = decision.state.id.is_some() && decision.state.id != state.id;
         // A record that shows what the resource has sent is its own.
-        let taken_over = decision.state.id.as_deref().filter(|_| state.call.is_none());
-        record::announce(self.context, &self.object, remote, identity, taken_over)
+        let begin = Begin { remote, takes_over: !creates && state.call.is_none() };
+        record::claim(self.context, &self.object, (creates || gets).then_some(begin))
     }
 
     /// Returns a reference to the project that the resource names.

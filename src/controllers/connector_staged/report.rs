@@ -10,7 +10,7 @@ use super::status::{self, StagedFacts};
 use crate::controllers::context::StagedConnector;
 use crate::controllers::key_ownership::ClaimStatus;
 use crate::controllers::kinds::managed_kind::{ManagedKind as _, has_finalizer};
-use crate::controllers::reconcile::{self, Next, is_deleting, record};
+use crate::controllers::reconcile::{self, KEY_AGAIN, NOT_YET_RECONCILED_AGAIN, Next, is_deleting, record};
 use crate::controllers::reporting::conditions::{self, ConditionUpdate, ready_reason};
 use crate::controllers::reporting::event_reason::EventReason;
 use crate::controllers::reporting::observed_record::ObservedRecord;
@@ -161,20 +161,20 @@ impl Reconciler<'_> {
         self.report_and_wait(None, condition, None).await
     }
 
-    /// Leaves the key to its owner. Whatever changes about that enqueues this resource, so nothing is read meanwhile.
+    /// Leaves the key to its owner. Nothing is read meanwhile.
     pub(super) async fn report_key_conflict(&mut self, claim_status: ClaimStatus) -> Result<Next, kube::Error> {
         let key = self.object.spec.key.clone();
         let owner = match claim_status {
             ClaimStatus::HeldBy(owner) => owner,
             ClaimStatus::Unlisted => return self.report_and_wait(None, problem::unlisted(&key), None).await,
-            ClaimStatus::Owner | ClaimStatus::Unknown => return Ok(Next::Again(None)),
+            ClaimStatus::Owner | ClaimStatus::Unknown => return Ok(Next::Again(Some(NOT_YET_RECONCILED_AGAIN))),
         };
         self.leave();
         if is_deleting(&self.object) {
             return self.remove_finalizer(false).await;
         }
         let condition = problem::key_conflict(ConnectorStaged::KIND.as_str(), &owner, &key);
-        self.report_and_wait(None, condition, None).await
+        self.report_and_wait(None, condition, Some(KEY_AGAIN)).await
     }
 
     /// What was observed until now says nothing about the time after.

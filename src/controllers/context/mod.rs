@@ -24,7 +24,7 @@ use crate::controllers::kinds::managed_kind::ManagedKind;
 use crate::controllers::object_map::ObjectMap;
 use crate::controllers::object_ref::{Kind, ObjectRef};
 use crate::controllers::objects::secret;
-use crate::controllers::project_access::namespace_permissions::NamespacePermissions;
+use crate::controllers::project_access::namespace_permissions::{NamespacePermissions, Permission};
 use crate::controllers::queue::requeue_timers::RequeueTimers;
 use crate::controllers::references::{Named, References};
 use crate::controllers::remote::{Login, Remote, Remotes};
@@ -74,8 +74,8 @@ pub struct Context {
     pub keys: KeyOwnership,
     /// Which namespaces may use which `ClusterConnectProject`.
     pub permissions: NamespacePermissions,
-    /// The last result of each project.
-    pub projects: ObjectMap<Project>,
+    /// The last result of each project that exists; `None`: it was not reconciled yet.
+    pub projects: ObjectMap<Option<Project>>,
     /// Namespace of the operator's own objects: the copies of credentials, and the credentials of `ClusterConnectProject`s.
     pub operator_namespace: String,
     /// What is kept between reconciles of a `ConnectorDeployment`.
@@ -118,6 +118,16 @@ impl Context {
         self.references.users_of_project(project).into_iter().for_each(|user| self.enqueue(user));
     }
 
+    /// Returns the remote in which resources of `namespace` claim keys through a project (rules 4 and 29).
+    #[must_use]
+    pub fn admits(&self, project: &ObjectRef, namespace: &str) -> Option<RemoteIdentity> {
+        if self.permissions.permission(project, namespace) != Permission::Granted {
+            return None;
+        }
+        let known = self.projects.get(project)??;
+        known.remote.is_ok_and(|remote| remote.has_answered()).then_some(known.identity)
+    }
+
     /// Enqueues a project after a resource began or ceased to name it: its status counts them, and one that is being
     /// deleted waits for them. The first and the last one enqueue it at once, many others once in [`COUNTED_WITHIN`].
     pub fn users_changed(&self, project: &ObjectRef) {
@@ -135,11 +145,7 @@ impl Context {
         let kept =
             [self.deployment_caches.object_refs(), self.projects.object_refs(), self.requeue_timers.object_refs()];
         let kept = kept.into_iter().chain([self.references.object_refs(), self.remotes.object_refs()]);
-        let kept = kept.chain([self.staged.object_refs()]);
-        let kept = kept.chain(
-            [Kind::Deployment, Kind::Staged, Kind::Project, Kind::ClusterProject]
-                .map(|kind| self.keys.object_refs(kind)),
-        );
+        let kept = kept.chain([self.staged.object_refs(), self.keys.object_refs()]);
         kept.chain([self.panics.object_refs()]).flatten().collect()
     }
 

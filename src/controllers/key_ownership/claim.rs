@@ -1,247 +1,146 @@
-//! Which of several resources owns a remote key (rule 4). Pure: selects one of the given claims.
-
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
+//! Which of several resources owns a remote key (rule 4), and what of an object decides that. Pure.
 
 use jiff::Timestamp;
+use kube::ResourceExt;
 
+use crate::controllers::kinds::managed_kind::{self, ClaimRequest, ManagedKind, has_finalizer};
 use crate::controllers::object_ref::ObjectRef;
+use crate::crd::shared::RemoteIdentity;
 
-/// A claim on a key in a remote project, with everything that ranks it.
+/// What ranks a resource among those that claim the same key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// The resource that claims.
+    /// The resource.
     pub object_ref: ObjectRef,
-    /// Id of the remote deployment that it owns.
+    /// Id of the remote record that it owns.
     pub id: Option<String>,
-    /// Whether it has begun an operation that may have reached the remote.
+    /// Whether its status has an operation, which may have reached the remote.
     pub operation: bool,
-    /// Id of the remote deployment that its annotation names, such as that of a restored backup. Any user can write the
-    /// annotation, so it counts only if that very deployment has the key.
-    pub annotated: Option<String>,
+    /// Whether its reconcile is about to write one, or to take over a record.
+    pub begins: bool,
     /// When it was created.
     pub created: Timestamp,
 }
 
 impl Claim {
-    /// Returns the rank; a smaller rank is stronger. The order is: owns the deployment, may have sent an operation,
-    /// owned `existing` before a backup was restored, is older, has the smaller namespace and name.
-    fn rank(&self, existing: Option<&str>) -> (Reverse<bool>, Reverse<bool>, Reverse<bool>, Timestamp, &ObjectRef) {
-        #[cfg(test)]
-        RANKED.set(RANKED.get() + 1);
-        let owns = self.id.is_some();
-        let owned = existing.is_some() && self.annotated.as_deref() == existing;
-        (Reverse(owns), Reverse(self.operation), Reverse(owned), self.created, &self.object_ref)
+    /// Returns the rank; a smaller one is stronger.
+    fn rank(&self) -> (bool, bool, Timestamp, &ObjectRef) {
+        (self.id.is_none(), !(self.operation || self.begins), self.created, &self.object_ref)
     }
 
-    /// Whether both own a deployment, and different ones: every call goes by id, so neither can touch the other's
-    /// deployment.
-    fn is_apart_from(&self, other: &Self) -> bool {
-        self.id.is_some() && other.id.is_some() && self.id != other.id
+    /// Whether it keeps `other` from the key. Owners of different records do not compete: every call of theirs goes by id.
+    pub(super) fn beats(&self, other: &Self) -> bool {
+        let apart = self.id.is_some() && other.id.is_some() && self.id != other.id;
+        !apart && self.rank() < other.rank()
     }
-}
-
-/// Returns the strongest claim. `existing`: id of the remote deployment that has the key, if one was observed.
-pub(super) fn strongest<'a>(all: impl IntoIterator<Item = &'a Claim>, existing: Option<&str>) -> Option<&'a Claim> {
-    all.into_iter().min_by(|one, other| one.rank(existing).cmp(&other.rank(existing)))
-}
-
-/// Returns the owner of a key: without a remote record, and for each remote record that an annotation names. In one pass,
-/// because any user can create many resources with one key.
-pub(super) fn owners<'a>(all: impl IntoIterator<Item = &'a Claim>) -> BTreeMap<Option<&'a str>, &'a ObjectRef> {
-    let mut first: Option<&Claim> = None;
-    let mut annotated: BTreeMap<&str, &Claim> = BTreeMap::new();
-    for claim in all {
-        first = strongest(first.into_iter().chain([claim]), None);
-        if let Some(record) = claim.annotated.as_deref() {
-            let before = annotated.get(record).copied();
-            annotated.extend(strongest(before.into_iter().chain([claim]), Some(record)).map(|claim| (record, claim)));
-        }
-    }
-    let of_record = |(record, claim)| {
-        let owner = strongest(first.into_iter().chain([claim]), Some(record));
-        owner.map(|owner| (Some(record), &owner.object_ref))
-    };
-    let mut owners: BTreeMap<_, _> = annotated.into_iter().filter_map(of_record).collect();
-    owners.extend(first.map(|first| (None, &first.object_ref)));
-    owners
 }
 
 /// Returns the strongest of the claims that keep `mine` from the key; `None`: there is none.
-pub fn prior_claim<'a>(
-    mine: &Claim,
-    all: impl IntoIterator<Item = &'a Claim>,
-    existing: Option<&str>,
-) -> Option<&'a Claim> {
-    let before = |other: &&Claim| other.rank(existing) < mine.rank(existing) && !mine.is_apart_from(other);
-    strongest(all.into_iter().filter(before), existing)
+pub fn owner_before<'a>(mine: &Claim, all: impl IntoIterator<Item = &'a Claim>) -> Option<&'a Claim> {
+    all.into_iter().filter(|other| other.beats(mine)).min_by(|one, other| one.rank().cmp(&other.rank()))
 }
 
-/// Returns the claim that keeps `mine` from the key before the remote was read: one that is stronger whether or not the
-/// remote deployment that the annotation of `mine` names has the key.
-pub fn prior_claim_unseen<'a>(mine: &Claim, all: impl IntoIterator<Item = &'a Claim> + Clone) -> Option<&'a Claim> {
-    let prior_if_there = prior_claim(mine, all.clone(), mine.annotated.as_deref());
-    prior_if_there.and(prior_claim(mine, all, None))
+/// What is kept of a resource.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    /// Resource version, if it is a number.
+    version: Option<u64>,
+    pub(super) claim: Claim,
+    pub(super) key: String,
+    /// The project that it names.
+    project: ObjectRef,
+    /// The remote of what it owns or has begun, whatever the project names now.
+    held: Option<RemoteIdentity>,
+    /// Whether it claims its key: a resource that only observes, or is already orphaned, does not.
+    claims: bool,
+    /// The owner that its last reconcile left the key to.
+    pub(super) behind: Option<ObjectRef>,
 }
 
-#[cfg(test)]
-thread_local! {
-    /// How many claims were ranked in this thread.
-    pub(super) static RANKED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+impl Entry {
+    pub(super) fn of<K: ManagedKind>(object: &K, request: ClaimRequest) -> Self {
+        let object_ref = managed_kind::object_ref(object);
+        let ClaimRequest { project, key, remote, id, operation, claims } = request;
+        let orphaned = object.meta().deletion_timestamp.is_some() && !has_finalizer(object);
+        let created = object.creation_timestamp().map_or(Timestamp::MAX, |time| time.0);
+        Self {
+            version: object.resource_version().and_then(|version| version.parse().ok()),
+            project: ObjectRef::of_project(&object_ref.namespace, &project),
+            held: remote.filter(|_| id.is_some() || operation),
+            key,
+            claims: claims && !orphaned,
+            behind: None,
+            claim: Claim { object_ref, id, operation, begins: false, created },
+        }
+    }
+
+    /// Takes over what the entry before knew that is not in the object. What a reconcile has announced holds until the
+    /// status shows it.
+    pub(super) fn succeed(&mut self, before: &Self) {
+        self.claim.begins = before.claim.begins && !self.claim.operation && self.claim.id.is_none();
+        self.behind.clone_from(&before.behind);
+    }
+
+    /// Whether this copy is newer than `before`. Resource versions grow with each write to a kind, so they also
+    /// distinguish a resource from an earlier one of the same name (Kubernetes API concepts, resource versions).
+    pub(super) fn follows(&self, before: &Self) -> bool {
+        self.version.zip(before.version).is_none_or(|(version, before)| version > before)
+    }
+
+    /// Whether `other` still waits for this resource, which was `before` when `other` left the key to it.
+    pub(super) fn still_beats(&self, before: &Self, other: &Self) -> bool {
+        let place = |entry: &Self| (entry.claims, entry.key == before.key, entry.project == before.project);
+        place(self) == (true, true, true) && self.claim.beats(&other.claim)
+    }
+
+    /// Whether it owns a remote record, or has begun an operation.
+    pub(super) fn holds(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// Returns the remote in which it claims its key: that of what it has, otherwise the one that its project `admits` it to.
+    pub(super) fn remote(&self, admits: super::Admits<'_>) -> Option<RemoteIdentity> {
+        if !self.claims {
+            return None;
+        }
+        self.held.clone().or_else(|| admits(&self.project, &self.claim.object_ref.namespace))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn claim(name: &str, change: fn(&mut Claim)) -> Claim {
-        let mut claim = Claim {
-            object_ref: ObjectRef::deployment("shop", name),
-            id: None,
-            operation: false,
-            annotated: None,
-            created: Timestamp::from_second(100).expect("a time in range"),
-        };
-        change(&mut claim);
-        claim
-    }
-
-    fn older(claim: &mut Claim) {
-        claim.created = Timestamp::from_second(99).expect("a time in range");
+    fn claim(name: &str, id: Option<&str>, operation: bool, created: i64) -> Claim {
+        let created = Timestamp::from_second(created).expect("a time in range");
+        let (object_ref, id) = (ObjectRef::deployment("shop", name), id.map(ToOwned::to_owned));
+        Claim { object_ref, id, operation, begins: false, created }
     }
 
     #[test]
-    fn rule_4_the_owner_wins_then_an_operation_then_a_former_owner_then_the_older_then_the_smaller_name() {
-        type Change = fn(&mut Claim);
-        let rows: &[(&str, Change, Change)] = &[
-            ("the smaller name", |_| {}, |_| {}),
-            (
-                "the smaller namespace",
-                |claim| claim.object_ref = ObjectRef::deployment("a", &claim.object_ref.name),
-                |_| {},
-            ),
-            ("the older, whatever its name", older, |claim| {
-                claim.object_ref = ObjectRef::deployment(&claim.object_ref.namespace, "a");
-            }),
-            ("a former owner, however young", |claim| claim.annotated = Some("1".into()), older),
-            (
-                "both restored: the older",
-                |claim| {
-                    claim.annotated = Some("1".into());
-                    older(claim);
-                },
-                |claim| claim.annotated = Some("1".into()),
-            ),
-            (
-                "an operation, before a former owner",
-                |claim| claim.operation = true,
-                |claim| {
-                    claim.annotated = Some("1".into());
-                    older(claim);
-                },
-            ),
-            (
-                "an owner, before an operation",
-                |claim| claim.id = Some("1".into()),
-                |claim| {
-                    claim.operation = true;
-                    claim.annotated = Some("1".into());
-                    older(claim);
-                },
-            ),
-            (
-                "both own it: the one with an operation ends it first",
-                |claim| {
-                    claim.id = Some("1".into());
-                    claim.operation = true;
-                },
-                |claim| {
-                    claim.id = Some("1".into());
-                    older(claim);
-                },
-            ),
-            (
-                "both own it: the older",
-                |claim| {
-                    claim.id = Some("1".into());
-                    older(claim);
-                },
-                |claim| claim.id = Some("1".into()),
-            ),
-        ];
-        for (case, one, other) in rows {
-            let (winner, loser) = (claim("one", *one), claim("two", *other));
+    fn rule_4_the_owner_is_first_then_who_has_begun_then_the_older_then_the_smaller_name() {
+        let announced = Claim { begins: true, ..claim("b", None, false, 2) };
+        for (case, winner, loser) in [
+            ("the smaller name", claim("a", None, false, 1), claim("b", None, false, 1)),
+            ("the older", claim("b", None, false, 1), claim("a", None, false, 2)),
+            ("an operation", claim("b", None, true, 2), claim("a", None, false, 1)),
+            ("an operation that is announced", announced, claim("a", None, false, 1)),
+            ("the id, before an operation", claim("b", Some("1"), false, 2), claim("a", None, true, 1)),
+            ("the same id, and an operation", claim("b", Some("1"), true, 2), claim("a", Some("1"), false, 1)),
+            ("the same id: the older", claim("b", Some("1"), false, 1), claim("a", Some("1"), false, 2)),
+        ] {
             let all = [loser.clone(), winner.clone()];
-            assert_eq!(prior_claim(&winner, &all, Some("1")), None, "{case}");
-            assert_eq!(prior_claim(&loser, &all, Some("1")), Some(&winner), "{case}");
+            assert_eq!(owner_before(&winner, &all), None, "{case}");
+            assert_eq!(owner_before(&loser, &all), Some(&winner), "{case}");
         }
     }
 
     #[test]
-    fn rule_4_an_annotation_counts_only_where_the_deployment_that_it_names_has_the_key() {
-        let annotated = claim("two", |claim| claim.annotated = Some("2".into()));
-        let plain = claim("one", older);
-        let all = [annotated.clone(), plain.clone()];
-        for (existing, winner) in [(None, "one"), (Some("1"), "one"), (Some("2"), "two")] {
-            let strongest = strongest(&all, existing).map(|claim| claim.object_ref.name.as_str());
-            assert_eq!(strongest, Some(winner), "{existing:?}");
-        }
-        assert_eq!(prior_claim_unseen(&plain, &all), None, "it may read the remote");
-        assert_eq!(prior_claim_unseen(&annotated, &all), None, "so may the other: its deployment may have the key");
-        let owner = claim("three", |claim| claim.id = Some("2".into()));
-        let all = [annotated.clone(), plain.clone(), owner.clone()];
-        assert_eq!(prior_claim_unseen(&annotated, &all), Some(&owner), "whatever the remote has");
-        assert_eq!(prior_claim_unseen(&plain, &all), Some(&owner));
-    }
-
-    #[test]
-    fn rule_4_while_no_deployment_has_the_key_an_annotation_neither_helps_nor_harms() {
-        let annotated = claim("two", |claim| {
-            claim.annotated = Some("2".into());
-            older(claim);
-        });
-        let all = [claim("one", |_| {}), annotated.clone()];
-        assert_eq!(strongest(&all, None), Some(&annotated), "it is the older");
-    }
-
-    #[test]
-    fn rule_4_owners_of_different_deployments_do_not_compete_but_a_third_claim_competes_with_the_stronger() {
-        let one = claim("one", |claim| claim.id = Some("1".into()));
-        let two = claim("two", |claim| claim.id = Some("2".into()));
-        let three = claim("three", older);
-        let all = [three.clone(), two.clone(), one.clone()];
-        assert_eq!(prior_claim(&one, &all, None), None);
-        assert_eq!(prior_claim(&two, &all, None), None);
-        assert_eq!(prior_claim(&three, &all, None), Some(&one));
-        let same = claim("zero", |claim| {
-            claim.id = Some("2".into());
-            older(claim);
-        });
-        assert_eq!(
-            prior_claim(&two, &[one, two.clone(), same.clone()], None),
-            Some(&same),
-            "the one that owns the same deployment"
-        );
-    }
-
-    /// All kinds of claims, with the annotations 1 and 2: the owners are those that each record by itself would have.
-    #[test]
-    fn rule_4_the_owners_of_all_records_are_found_in_one_pass() {
-        let mut all = Vec::new();
-        for number in 0..96_u8 {
-            let mut claim = claim(&format!("{}-{number}", number % 5), |_| {});
-            claim.annotated = [None, Some("1"), Some("2")][usize::from(number) % 3].map(str::to_owned);
-            claim.operation = number % 7 == 0;
-            claim.id = (number % 11 == 0).then(|| "1".to_owned());
-            if number % 4 == 0 {
-                older(&mut claim);
-            }
-            all.push(claim);
-        }
-        for few in (0..all.len()).map(|first| &all[first..]).chain((0..all.len()).map(|last| &all[..last])) {
-            let records = few.iter().map(|claim| claim.annotated.as_deref()).chain([None]);
-            let one_by_one = records.filter_map(|record| Some((record, &strongest(few, record)?.object_ref)));
-            assert_eq!(owners(few), one_by_one.collect(), "{}", few.len());
-        }
+    fn rule_4_owners_of_different_records_do_not_compete_but_a_third_resource_waits_for_the_stronger() {
+        let (one, two) = (claim("one", Some("1"), false, 1), claim("two", Some("2"), false, 1));
+        let third = claim("a", None, false, 0);
+        let all = [third.clone(), two.clone(), one.clone()];
+        assert_eq!((owner_before(&one, &all), owner_before(&two, &all)), (None, None));
+        assert_eq!(owner_before(&third, &all), Some(&one));
     }
 }

@@ -11,6 +11,7 @@ use crate::controllers::connect_project;
 use crate::controllers::connector_deployment;
 use crate::controllers::connector_staged;
 use crate::controllers::context::Context;
+use crate::controllers::key_ownership::FirstList;
 use crate::controllers::kinds::managed_kind::{ManagedKind, object_ref};
 use crate::controllers::object_ref::{Kind, ObjectRef};
 use crate::controllers::project_access::namespace_permissions::Changes;
@@ -56,10 +57,10 @@ pub fn sourced<K: Resource>(context: &Context, sources: &mut Sources, event: &wa
 pub fn namespace<K: Resource>(context: &Context, event: &watcher::Event<K>) {
     let (was_listed, was_refused) = (context.permissions.is_listed(), context.permissions.is_refused());
     permitted(context, context.permissions.note(event));
-    if !was_listed && context.permissions.is_listed() {
-        namespaces_listed(context);
-    } else if was_refused && !context.permissions.is_refused() {
-        // Resources report that the labels are not known.
+    // Resources wait for the labels, or report that they are not known.
+    let (is_first, was_refused) =
+        (!was_listed && context.permissions.is_listed(), was_refused && !context.permissions.is_refused());
+    if is_first || was_refused {
         enqueue_users_of_cluster_projects(context);
     }
 }
@@ -69,14 +70,8 @@ pub fn namespaces_refused(context: &Context, why: &str) {
     let was_listed = context.permissions.is_listed();
     context.permissions.refused(why);
     if !was_listed {
-        namespaces_listed(context);
+        enqueue_users_of_cluster_projects(context);
     }
-}
-
-/// Releases what waits for the first list of namespaces.
-fn namespaces_listed(context: &Context) {
-    context.keys.listed();
-    enqueue_users_of_cluster_projects(context);
 }
 
 fn enqueue_users_of_cluster_projects(context: &Context) {
@@ -88,7 +83,6 @@ fn enqueue_users_of_cluster_projects(context: &Context) {
 /// Applies changed permissions, and enqueues the resources concerned and the projects, which count them.
 fn permitted(context: &Context, changes: Changes) {
     for (project, namespaces) in changes {
-        context.keys.allow(&project, context.permissions.namespaces(&project));
         let users = context.references.users_of_project(&project);
         users.into_iter().filter(|user| namespaces.contains(&user.namespace)).for_each(|user| context.enqueue(user));
         context.enqueue(project);
@@ -100,16 +94,7 @@ fn permitted(context: &Context, changes: Changes) {
 pub struct KnownObjects {
     known: BTreeSet<ObjectRef>,
     listed: Option<BTreeSet<ObjectRef>>,
-    first: First,
-}
-
-/// The state of the first list.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum First {
-    #[default]
-    Awaited,
-    Refused,
-    There,
+    first: FirstList,
 }
 
 impl KnownObjects {
@@ -125,11 +110,7 @@ impl KnownObjects {
                 }
             }
             watcher::Event::InitDone => {
-                match std::mem::replace(&mut self.first, First::There) {
-                    First::Awaited => listed::<K>(context),
-                    First::Refused if wants_keys::<K>() => context.keys.listed_at_last(),
-                    First::Refused | First::There => {}
-                }
+                self.first_list::<K>(context, FirstList::Complete);
                 let known = std::mem::replace(&mut self.known, self.listed.take().unwrap_or_default());
                 return known.into_iter().filter(|object_ref| !self.known.contains(object_ref)).collect();
             }
@@ -149,11 +130,15 @@ impl KnownObjects {
 impl KnownObjects {
     /// Processes a refused list. If it is the first one, nothing waits for it any more.
     pub fn refused<K: ManagedKind>(&mut self, context: &Context) {
-        if self.first == First::Awaited {
-            self.first = First::Refused;
-            if wants_keys::<K>() {
-                context.keys.refused();
-            }
+        if self.first == FirstList::Awaited {
+            self.first_list::<K>(context, FirstList::Refused);
+        }
+    }
+
+    fn first_list<K: ManagedKind>(&mut self, context: &Context, now: FirstList) {
+        let before = std::mem::replace(&mut self.first, now);
+        if before != now && matches!(K::KIND, Kind::Deployment | Kind::Staged) {
+            context.keys.listed(before, now);
         }
     }
 }
@@ -167,6 +152,9 @@ fn seen<K: ManagedKind>(context: &Context, object: &K) {
     if let Some(allowed) = object.allowed_namespaces() {
         permitted(context, context.permissions.saw_project(&object_ref.name, &allowed));
     }
+    if K::KIND.is_project() {
+        context.projects.with(|projects| projects.entry(object_ref.clone()).or_default());
+    }
     let named = match K::KIND {
         Kind::Deployment => Some(Named::Deployment),
         Kind::Check => Some(Named::Check),
@@ -179,18 +167,6 @@ fn seen<K: ManagedKind>(context: &Context, object: &K) {
         let users = context.references.users_of_project(&object_ref);
         users.into_iter().filter(is_check).for_each(|check| context.enqueue(check));
     }
-}
-
-/// Releases what waits for the first list of this kind.
-fn listed<K: ManagedKind>(context: &Context) {
-    if wants_keys::<K>() {
-        context.keys.listed();
-    }
-}
-
-/// Whether objects of the kind claim keys. Checks claim none, so no claim waits for their list.
-fn wants_keys<K: ManagedKind>() -> bool {
-    K::KIND != Kind::Check
 }
 
 fn is_check(object_ref: &ObjectRef) -> bool {

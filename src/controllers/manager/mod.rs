@@ -113,9 +113,8 @@ pub fn context(options: &Options, scopes: usize, enqueue: &UnboundedSender<Objec
         scope: options.scope.clone(),
         digest_key: options.digest_key.clone(),
         references: References::default(),
-        // Each scope has a list of deployments, one of staged connectors and one of projects.
-        // With shared projects, there is one list of these, and one of the namespaces that may use them.
-        keys: KeyOwnership::new(3 * scopes + if shares { 2 } else { 0 }, enqueue.clone()),
+        // Each scope has a list of deployments and one of staged connectors.
+        keys: KeyOwnership::new(2 * scopes, enqueue.clone()),
         permissions: NamespacePermissions::new(shares),
         projects: ObjectMap::default(),
         contents: ContentCache::default(),

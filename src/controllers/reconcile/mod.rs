@@ -35,6 +35,8 @@ pub const AFTER_CLUSTER_ERROR: Duration = Duration::from_secs(10);
 pub const PROJECT_AGAIN: Duration = Duration::from_mins(1);
 /// Pause before an object is looked up again whose own controller has not reconciled it yet.
 pub const NOT_YET_RECONCILED_AGAIN: Duration = Duration::from_secs(5);
+/// Pause before a resource looks again whether its key is free; a change of the owner enqueues earlier.
+pub const KEY_AGAIN: Duration = Duration::from_secs(30);
 
 /// What follows a reconcile.
 pub enum Next {
@@ -90,12 +92,11 @@ pub async fn project(
     if let Permission::Denied(condition) = permission {
         return Err(Some(condition));
     }
-    if let (Permission::Granted, Some(project)) = (permission, context.projects.get(object_ref)) {
-        return Ok(project);
-    }
-    // At a start, every resource comes here before its project is reconciled.
-    if context.keys.has_project(object_ref) {
-        return Err(None);
+    match (permission, context.projects.get(object_ref)) {
+        (Permission::Granted, Some(Some(project))) => return Ok(project),
+        // At a start, resources come here before the reconcile of their project has ended.
+        (_, Some(_)) => return Err(None),
+        (_, None) => {}
     }
     let (client, name) = (context.client.clone(), &object_ref.name);
     let found = if object_ref.kind.is_cluster_scoped() {

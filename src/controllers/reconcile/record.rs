@@ -10,12 +10,11 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::controllers::context::Context;
-use crate::controllers::key_ownership::{ClaimReason, ClaimStatus, RemoteKey};
+use crate::controllers::key_ownership::{Begin, ClaimStatus};
 use crate::controllers::kinds::managed_kind::{ClaimRequest, ManagedKind};
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::objects::patch;
 use crate::controllers::references::Reference;
-use crate::controllers::remote::Remote;
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::event_reason::EventReason;
 use crate::controllers::reporting::reason::Reason;
@@ -62,23 +61,10 @@ pub fn identity_changed<K: ManagedKind>(object: &K, now: &RemoteIdentity) -> Opt
     Some(ConditionUpdate::new(Reason::IdentityChanged, message))
 }
 
-/// Rule 4: announces to the other resources that this one is about to create a record under its key, or to take over the
-/// one with the id `taken_over`. Returns whether it may.
-pub fn announce<K: ManagedKind>(
-    context: &Context,
-    object: &K,
-    remote: &Remote,
-    identity: &RemoteIdentity,
-    taken_over: Option<&str>,
-) -> ClaimStatus {
-    let Some(claim) = object.claim() else { return ClaimStatus::Owner };
-    if remote.has_answered() {
-        // Its project may not have been reconciled since, and would have to enqueue this resource.
-        let project = ObjectRef::of_project(&object.namespace().unwrap_or_default(), &claim.project);
-        context.keys.admitted(&project, identity, true);
-    }
-    let key = RemoteKey { kind: K::KIND, remote: identity.clone(), key: claim.key };
-    context.keys.begin(object, &key, taken_over.map_or(ClaimReason::Create, ClaimReason::TakeOver))
+/// Rule 4: returns whether a resource may go on, and announces what it `begins` to the others.
+#[must_use]
+pub fn claim<K: ManagedKind>(context: &Context, object: &K, begins: Option<Begin<'_>>) -> ClaimStatus {
+    context.keys.claim(object, begins, &|project, namespace| context.admits(project, namespace))
 }
 
 /// Writes `after` into the status if it differs from `before`, the stored one, with an Event for each new reason.

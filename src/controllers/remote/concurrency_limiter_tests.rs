@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 
 use super::*;
 use crate::controllers::remote::state::{Admission, ConcurrencyPermit};
-use crate::controllers::remote::testing::{Bench, object_ref};
+use crate::controllers::remote::testing::{Bench, START, object_ref};
 
 /// A rate that limits nothing.
 const FAST: Rate = Rate::per_second(1_000);
@@ -21,7 +21,10 @@ struct Reconciles {
 impl Reconciles {
     fn new(permits: usize) -> Self {
         let bench = Bench::new(0, permits);
-        bench.remote.change(|state| state.concurrency_limiter.set_rate(FAST));
+        bench.remote.change(|state| {
+            state.concurrency_limiter.set_rate(FAST);
+            state.counted = Some((0, START));
+        });
         Self { bench, waiting: Vec::new(), running: Vec::new() }
     }
 
@@ -82,6 +85,16 @@ async fn rule_27_a_namespace_that_always_has_another_object_keeps_no_other_waiti
         namespaces.sort();
         assert_eq!(namespaces, ["a", "b"], "turn {number}");
     }
+}
+
+#[tokio::test]
+async fn rule_4_nobody_enters_before_the_project_has_answered() {
+    let bench = Bench::new(0, 1);
+    let one = object_ref(1);
+    let mut waiting = Box::pin(bench.remote.enter(&one));
+    assert!(waiting.as_mut().now_or_never().is_none());
+    bench.settle().await;
+    assert!(matches!(waiting.now_or_never(), Some(Ok(_))));
 }
 
 #[tokio::test]

@@ -201,8 +201,8 @@ impl Remote {
         Self { serial, clock, notify: Notify::new(), enqueue, metrics, state: Mutex::new(state) }
     }
 
-    /// Waits for a permit, also during a pause that only the log reports. An object that an outage refuses one is enqueued
-    /// when the outage is over.
+    /// Waits for a permit: until the project has answered for the first time, and during a pause that only the log reports.
+    /// An object that an outage refuses one is enqueued when the outage is over.
     ///
     /// # Errors
     /// Why there is no permit.
@@ -370,8 +370,12 @@ impl Remote {
         let result = change(&mut state);
         let now = self.clock.now();
         if state.circuit_breaker.position(now) == BreakerState::Closed {
-            let RemoteState { enqueue, refused, answers, concurrency_limiter, .. } = &mut *state;
+            let RemoteState { enqueue, refused, .. } = &mut *state;
             enqueue.extend(mem::take(refused));
+        }
+        // Nobody looks up a key before the project has proven its credentials (rule 4).
+        if state.circuit_breaker.position(now) == BreakerState::Closed && state.counted.is_some() {
+            let RemoteState { answers, concurrency_limiter, .. } = &mut *state;
             answers.extend(concurrency_limiter.admit_next(Waiter::waits).into_iter().map(|waiter| (waiter, None)));
         }
         let after = state.reported_health();

@@ -10,7 +10,6 @@ use kube::runtime::watcher::Event;
 
 use super::ProjectedCluster;
 use crate::cli::installs;
-use crate::controllers::key_ownership::KeyOwnership;
 use crate::controllers::kinds::managed_kind;
 use crate::controllers::object_ref::{Kind, ObjectRef};
 use crate::controllers::objects::secret;
@@ -18,6 +17,7 @@ use crate::controllers::project_access::namespace_permissions::{NamespacePermiss
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::problem;
 use crate::controllers::reporting::reason::Reason;
+use crate::crd::shared::RemoteIdentity;
 use crate::crd::{ClusterConnectProject, ConnectProject, ConnectProjectSpec, ConnectProjectStatus};
 
 /// A project of either kind.
@@ -49,13 +49,6 @@ impl Project {
         match self {
             Self::Own(project) => managed_kind::object_ref(&**project),
             Self::Shared(project) => managed_kind::object_ref(&**project),
-        }
-    }
-
-    pub(super) fn note(&self, keys: &KeyOwnership) {
-        match self {
-            Self::Own(project) => keys.saw(&**project),
-            Self::Shared(project) => keys.saw(&**project),
         }
     }
 }
@@ -203,22 +196,22 @@ impl ProjectedCluster {
         Ok(labels)
     }
 
-    /// Records the projects with the key ownership, and which namespaces may use the shared ones.
-    pub(super) fn note_projects(&self, in_namespaces: Vec<ConnectProject>) {
+    /// Records the projects through which resources claim keys.
+    pub(super) fn note_projects(&mut self, in_namespaces: Vec<ConnectProject>) {
         let own = in_namespaces.into_iter().map(|it| Project::Own(Box::new(it)));
         let shared = self.shared.projects.values().map(|it| Project::Shared(Box::new(it.clone())));
-        for project in own.chain(shared).chain(self.projects.values().cloned()) {
-            project.note(&self.keys);
-            let object_ref = project.object_ref();
-            let answered = project.status().is_some_and(|status| status.last_response_at.is_some());
-            let admits = answered || self.projects.contains_key(&object_ref);
-            self.keys.admitted(&object_ref, &project.spec().identity(), admits);
-            if object_ref.kind.is_cluster_scoped() {
-                let mut namespaces = self.shared.permissions.namespaces(&object_ref);
-                namespaces.extend(self.shared.unknown.iter().cloned());
-                self.keys.allow(&object_ref, namespaces);
-            }
-        }
+        let all = own.chain(shared).chain(self.projects.values().cloned());
+        let answers = |it: &Project| it.status().is_some_and(|status| status.last_response_at.is_some());
+        let admitted = all.filter(|it| answers(it) || self.projects.contains_key(&it.object_ref()));
+        self.admitted = admitted.map(|it| (it.object_ref(), it.spec().identity())).collect();
+    }
+
+    /// Returns the remote in which resources of a namespace claim keys through a project (rules 4 and 29).
+    pub(super) fn admits(&self, project: &ObjectRef, namespace: &str) -> Option<RemoteIdentity> {
+        let allowed = !project.kind.is_cluster_scoped()
+            || self.shared.unknown.contains(namespace)
+            || self.shared.permissions.namespaces(project).contains(namespace);
+        self.admitted.get(project).filter(|_| allowed).cloned()
     }
 
     /// Returns a project after applying, if it exists. The inner error is the condition for a resource of `namespace`

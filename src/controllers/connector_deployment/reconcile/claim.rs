@@ -2,11 +2,10 @@
 
 use super::super::decide::{CallKind, Decision, Step, TransientState};
 use super::super::kind;
-use crate::controllers::key_ownership::ClaimStatus;
+use crate::controllers::key_ownership::{Begin, ClaimStatus};
 use crate::controllers::object_ref::Kind;
-use crate::controllers::reconcile::Next;
-use crate::controllers::reconcile::record::announce;
-use crate::controllers::remote::Remote;
+use crate::controllers::reconcile::record::claim;
+use crate::controllers::reconcile::{KEY_AGAIN, NOT_YET_RECONCILED_AGAIN, Next};
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::problem;
 
@@ -15,14 +14,12 @@ use super::{Inputs, Reconciler};
 impl Reconciler<'_> {
     /// Whether the decision may be carried out. A create, and taking over what exists, are announced to the other resources
     /// first.
-    pub(super) fn claim(&self, remote: &Remote, inputs: &Inputs, decision: &Decision) -> ClaimStatus {
+    pub(super) fn claim(&self, inputs: &Inputs, decision: &Decision) -> ClaimStatus {
         let before = kind::claim(&self.object);
         let creates = matches!(&decision.step, Step::Send(call) if matches!(call.kind, CallKind::Create { .. }));
-        if !creates && decision.persisted.id == before.id {
-            return ClaimStatus::Owner;
-        }
-        let taken_over = decision.persisted.id.as_deref().filter(|_| !creates && !before.operation);
-        announce(self.context, &*self.object, remote, &inputs.wanted.remote, taken_over)
+        let gets = decision.persisted.id.is_some() && decision.persisted.id != before.id;
+        let begin = Begin { remote: &inputs.wanted.remote, takes_over: !creates && !before.operation };
+        claim(self.context, &*self.object, (creates || gets).then_some(begin))
     }
 
     /// Rule 29: leaves everything as it is. What allows the namespace enqueues this resource.
@@ -33,13 +30,13 @@ impl Reconciler<'_> {
         self.report_and_wait(None, condition, None).await
     }
 
-    /// Leaves the key to its owner. Whatever changes about that enqueues this resource, so nothing is polled meanwhile.
+    /// Leaves the key to its owner. Nothing is polled meanwhile.
     pub(super) async fn report_key_conflict(&mut self, claim_status: ClaimStatus) -> Result<Next, kube::Error> {
         let key = kind::claim(&self.object).key;
         let owner = match claim_status {
             ClaimStatus::HeldBy(owner) => owner,
             ClaimStatus::Unlisted => return self.report_and_wait(None, problem::unlisted(&key), None).await,
-            ClaimStatus::Owner | ClaimStatus::Unknown => return Ok(Next::Again(None)),
+            ClaimStatus::Owner | ClaimStatus::Unknown => return Ok(Next::Again(Some(NOT_YET_RECONCILED_AGAIN))),
         };
         self.context.remotes.forget(self.object_ref);
         // What was observed until now says nothing about the time after.
@@ -47,6 +44,7 @@ impl Reconciler<'_> {
         if self.is_deleting() {
             return self.remove_finalizer(false).await;
         }
-        self.report_and_wait(None, problem::key_conflict(Kind::Deployment.as_str(), &owner, &key), None).await
+        let condition = problem::key_conflict(Kind::Deployment.as_str(), &owner, &key);
+        self.report_and_wait(None, condition, Some(KEY_AGAIN)).await
     }
 }

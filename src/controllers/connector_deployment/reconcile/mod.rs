@@ -133,7 +133,7 @@ impl<'a> Reconciler<'a> {
             return self.report_not_allowed(condition).await;
         }
         // Rule 4, before a finalizer is added and before the remote is asked.
-        match self.context.keys.claim_status(&*self.object) {
+        match record::claim(self.context, &*self.object, None) {
             ClaimStatus::Owner => {}
             claim_status => return self.report_key_conflict(claim_status).await,
         }
@@ -241,7 +241,7 @@ impl<'a> Reconciler<'a> {
             return self.report_not_allowed(condition).await;
         }
         // Rule 4 again, atomically with announcing it: another resource may have begun since, or have appeared.
-        match self.claim(remote, &inputs, &decision) {
+        match self.claim(&inputs, &decision) {
             ClaimStatus::Owner => {}
             claim_status => return self.report_key_conflict(claim_status).await,
         }

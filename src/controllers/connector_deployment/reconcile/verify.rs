@@ -91,7 +91,7 @@ impl Reconciler<'_> {
     /// Returns what to look up, with the credentials of the project or those that the spec names.
     async fn lookup(&self, remote: &Remote, verify: &Verify) -> Result<Result<Lookup, ConditionUpdate>, kube::Error> {
         let object_ref = self.project();
-        let Some(Project { http_api_url, .. }) = self.context.projects.get(&object_ref) else {
+        let Some(Some(Project { http_api_url, .. })) = self.context.projects.get(&object_ref) else {
             return Ok(Err(self.unverified("The project is not known yet".to_owned())));
         };
         let mut settings = remote.settings();

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::settings::Rule;
 use super::world::{ConditionUpdate, InProgress, Reading, Stage, World};
 use super::{Explorer, OPERATORS, ask};
-use crate::controllers::key_ownership::{Claim, prior_claim, prior_claim_unseen};
+use crate::controllers::key_ownership::{Claim, owner_before};
 use crate::controllers::object_ref::ObjectRef;
 
 impl Explorer {
@@ -17,30 +17,20 @@ impl Explorer {
         (resource.exists && !resource.observed).then(|| Claim {
             object_ref: ObjectRef::deployment("namespace", &format!("resource-{}", resource.uid)),
             id: persisted.id.clone(),
-            operation: persisted.operation.is_some() || announced,
-            annotated: (resource.annotation != 0).then(|| ask::name(resource.annotation)),
+            operation: persisted.operation.is_some(),
+            begins: announced,
             created: Timestamp::from_second(resource.uid.into()).expect("the uids here are small"),
         })
     }
 
-    /// Whether another resource has the key that this operator's resource claims, whatever exists at the remote.
+    /// Whether another resource has the key that this operator's resource claims.
     pub(super) fn is_second(&self, world: &World, who: usize) -> bool {
-        self.is_beaten_by(world, who, |mine, all| prior_claim_unseen(mine, all).is_some())
-    }
-
-    /// The same while the deployment `there` has the key; 0: none has.
-    pub(super) fn is_second_at(&self, world: &World, who: usize, there: u8) -> bool {
-        let there = (there != 0).then(|| ask::name(there));
-        self.is_beaten_by(world, who, |mine, all| prior_claim(mine, all, there.as_deref()).is_some())
-    }
-
-    fn is_beaten_by(&self, world: &World, who: usize, beaten: impl Fn(&Claim, &[Claim]) -> bool) -> bool {
         if !self.settings.contested || self.settings.without == Some(Rule::OneWinner) {
             return false;
         }
         let all: Vec<_> = (0..world.resources.len()).filter_map(|which| self.claim(world, which)).collect();
         let mine = self.claim(world, usize::from(world.operators[who].on));
-        mine.is_some_and(|mine| beaten(&mine, &all))
+        mine.is_some_and(|mine| owner_before(&mine, &all).is_some())
     }
 
     /// Changes nothing, reports the conflict, and removes the finalizer if the resource is being deleted.

@@ -118,18 +118,11 @@ impl Explorer {
         let creating = persisted.operation.as_ref().is_some_and(|operation| {
             (operation.kind, operation.state) == (OperationType::Create, OperationState::Planned)
         });
-        let begun = persisted.operation.is_some();
         let by_key = persisted.id.is_none() || creating;
         let mine = by_key || persisted.id.as_ref().is_some_and(|id| number(id) == source.id);
         let (found, other) = if mine { (source, 0) } else { (Deployment::default(), source.id) };
         let decided = self.ask(Question { resource, transient, secret: world.secret, key, found, other });
         let announced = self.announces(resource.persisted, decided.persisted, decided.step == Verb::Create);
-        let goes_on = decided.step == Verb::Create || begun;
-        let taken_over =
-            self.persisted_states.get(decided.persisted).id.as_deref().filter(|_| !goes_on).map_or(0, number);
-        if announced && self.is_second_at(world, who, taken_over) {
-            return self.step_aside(world, who, read);
-        }
         let reported_generation = if decided.condition == ConditionUpdate::Unknown {
             resource.reported_generation
         } else {

@@ -74,7 +74,7 @@ impl Explorer {
             ConditionUpdate::Suspended => resource.suspended && is_current,
             ConditionUpdate::Observed => resource.observed && is_current && still,
             ConditionUpdate::NothingToObserve => resource.observed && is_current && remote.id == 0,
-            ConditionUpdate::KeyConflict => is_current && self.is_second_at(world, who, remote.id),
+            ConditionUpdate::KeyConflict => is_current && self.is_second(world, who),
             ConditionUpdate::KeyTaken if resource.observed => is_current && still && remote.owner != resource.uid,
             _ if resource.observed || persisted.operation.is_some() => false,
             ConditionUpdate::KeyTaken => remote.id != 0 && remote.owner != resource.uid,

@@ -112,14 +112,13 @@ pub(super) struct RemoteState {
 struct ReportedHealth {
     health: mem::Discriminant<Health>,
     outage: Option<OutageKind>,
-    answered: bool,
 }
 
 impl RemoteState {
     fn reported_health(&self) -> ReportedHealth {
         let health = self.circuit_breaker.health();
         let outage = if let Health::Failing(outage) = &health { Some(outage.kind) } else { None };
-        ReportedHealth { health: mem::discriminant(&health), outage, answered: self.counted.is_some() }
+        ReportedHealth { health: mem::discriminant(&health), outage }
     }
 
     /// Refuses a permit to the chosen objects that wait for one.
@@ -290,8 +289,7 @@ impl Remote {
     }
 
     /// Whether the deployments of the project were listed with the credentials of a claiming project. A successful
-    /// login proves less: a token of another project can read the registry. The first list enqueues the claiming
-    /// projects.
+    /// login proves less: a token of another project can read the registry.
     #[must_use]
     pub fn has_answered(&self) -> bool {
         self.state.lock().counted.is_some()
@@ -380,20 +378,15 @@ impl Remote {
         }
         let after = state.reported_health();
         if after != before {
-            let turned = (after.health, after.outage) != (before.health, before.outage);
-            if turned {
-                state.log_health();
-            }
-            if let Health::Failing(outage) = state.circuit_breaker.health()
-                && turned
-            {
+            state.log_health();
+            if let Health::Failing(outage) = state.circuit_breaker.health() {
                 // No permits from now on.
                 let refused = state.refuse(|_| true, &NotAdmitted::CircuitOpen(outage));
                 state.refused.extend(refused);
             }
             let RemoteState { claims, enqueue, view, .. } = &mut *state;
             enqueue.extend(claims.keys().cloned());
-            if turned && after.outage.is_some() {
+            if after.outage.is_some() {
                 // No reads from now on: the objects that wait for one have to report why.
                 enqueue.extend(view.take_unreported());
             }

@@ -103,12 +103,22 @@ async fn a_namespace_that_cannot_be_listed_blocks_no_other_and_is_reported() {
         format!("connect_operator_lists_refused{{kind=\"ConnectorDeployment\",namespace=\"{}\"}} 1", yard.namespace);
     assert!(metrics.encode().contains(&metric));
 
+    // What exists may belong to a resource there, so nothing is adopted (rule 4).
+    shop.change(&json!({"spec": {"deletionPolicy": "Orphan"}})).await;
+    shop.delete().await;
+    shop.until_gone().await;
+    let adopts = json!({"adoptionPolicy": "Adopt"});
+    shop.sandbox.apply(&manifests::with_spec(shop.deployment(), &adopts)).await.unwrap();
+    let waiting = shop.until_reason("InternalError").await;
+    assert_eq!(waiting.status.unwrap().id, None);
+
     // From now on it may be listed, and is reconciled.
     let mut other = shop.deployment();
     other["spec"]["projectRef"] = json!({"name": "nowhere"});
     yard.apply(&other).await.unwrap();
     allow(&shop.sandbox, &yard).await;
     yard.until_reason(NAME, "ProjectMissing").await;
+    shop.until_reason("Adopting").await;
     until("no list is refused any more", || lists.refused_lists().is_empty()).await;
     assert!(!metrics.encode().contains("connect_operator_lists_refused{"));
 }

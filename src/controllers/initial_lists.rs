@@ -1,7 +1,7 @@
 //! Which initial lists are complete: for readiness, and because no controller reconciles before its list is.
 //!
 //! A refused list blocks no other one: if one namespace was deleted or lost its Role, the others must still be
-//! reconciled. Which lists keys wait for is in `key_ownership/mod.rs` (rule 4).
+//! reconciled. Which lists keys wait for is in `manager/event_handlers.rs` (rule 4).
 
 use std::collections::BTreeSet;
 use std::fmt;

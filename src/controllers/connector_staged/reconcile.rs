@@ -90,7 +90,6 @@ pub(super) struct Read {
 
 impl<'a> Reconciler<'a> {
     fn new(context: &'a Context, object_ref: &'a ObjectRef, object: ConnectorStaged) -> Self {
-        context.keys.wrote(&object);
         let api = Api::namespaced(context.client.clone(), &object_ref.namespace);
         let uid = object.uid().unwrap_or_default();
         let kept = context.staged.get(object_ref).filter(|memory| memory.uid == uid);
@@ -111,7 +110,7 @@ impl<'a> Reconciler<'a> {
             return self.report_not_allowed(condition).await;
         }
         // Rule 4, before the remote is asked.
-        match record::claim(self.context, &self.object, None) {
+        match self.context.claim(&self.object, None) {
             ClaimStatus::Owner => {}
             claim_status => return self.report_key_conflict(claim_status).await,
         }
@@ -274,7 +273,7 @@ impl<'a> Reconciler<'a> {
         let gets = decision.state.id.is_some() && decision.state.id != state.id;
         // A record that shows what the resource has sent is its own.
         let begin = Begin { remote, takes_over: !creates && state.call.is_none() };
-        record::claim(self.context, &self.object, (creates || gets).then_some(begin))
+        self.context.claim(&self.object, (creates || gets).then_some(begin))
     }
 
     /// Returns a reference to the project that the resource names.

@@ -92,12 +92,6 @@ impl Reconciler<'_> {
         }
     }
 
-    /// Takes what the API server stored as the resource from here on.
-    fn wrote(&mut self, object: ConnectorStaged) {
-        self.context.keys.wrote(&object);
-        self.object = object;
-    }
-
     fn status(&self) -> ConnectorStagedStatus {
         self.object.status.clone().unwrap_or_default()
     }
@@ -186,7 +180,7 @@ impl Reconciler<'_> {
     /// Adds the finalizer, unless the object has it, or is being deleted without it.
     pub(super) async fn add_finalizer(&mut self) -> Result<(), kube::Error> {
         if let Some(object) = reconcile::ensure_finalizer(&self.api, &self.object).await? {
-            self.wrote(object);
+            self.object = object;
         }
         Ok(())
     }
@@ -196,7 +190,7 @@ impl Reconciler<'_> {
         if let Some(id) = &state.id
             && let Some(object) = record::annotate(self.context, &self.api, &self.object, id).await?
         {
-            self.wrote(object);
+            self.object = object;
         }
         Ok(())
     }

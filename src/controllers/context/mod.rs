@@ -19,7 +19,7 @@ use self::content_cache::ContentCache;
 use self::event_recorder::{EventRecorder, NewEvent};
 pub use self::staged_memory::{StagedConnector, StagedMemory};
 use crate::controllers::clients::action_factory::ActionFactory;
-use crate::controllers::key_ownership::KeyOwnership;
+use crate::controllers::key_ownership::{Begin, ClaimStatus, KeyOwnership};
 use crate::controllers::kinds::managed_kind::ManagedKind;
 use crate::controllers::object_map::ObjectMap;
 use crate::controllers::object_ref::{Kind, ObjectRef};
@@ -118,9 +118,14 @@ impl Context {
         self.references.users_of_project(project).into_iter().for_each(|user| self.enqueue(user));
     }
 
-    /// Returns the remote in which resources of `namespace` claim keys through a project (rules 4 and 29).
+    /// Rule 4: returns whether a resource may go on, and announces what it `begins` to the others.
     #[must_use]
-    pub fn admits(&self, project: &ObjectRef, namespace: &str) -> Option<RemoteIdentity> {
+    pub fn claim<K: ManagedKind>(&self, object: &K, begins: Option<Begin<'_>>) -> ClaimStatus {
+        self.keys.claim(object, begins, &|project, namespace| self.admits(project, namespace))
+    }
+
+    /// Returns the remote in which resources of `namespace` claim keys through a project (rules 4 and 29).
+    fn admits(&self, project: &ObjectRef, namespace: &str) -> Option<RemoteIdentity> {
         if self.permissions.permission(project, namespace) != Permission::Granted {
             return None;
         }

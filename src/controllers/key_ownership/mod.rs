@@ -1,9 +1,9 @@
 //! Ownership of keys in remote projects: if several resources claim the same key, exactly one owns it (rule 4).
 //!
-//! The watches feed it before any reconcile sees an object, and each write of a reconcile does too, so it is never older
-//! than what this process did. A reconcile asks before it does anything, and once more before it sends anything; the
-//! question before a create or a takeover also announces it. Projects are not kept here: the caller says which remote a
-//! project admits its resources to ([`Admits`]).
+//! The watches feed it before any reconcile sees an object. A reconcile asks before it does anything, and once more before
+//! it sends anything; the question before a create or a takeover also announces it, because the watches show the write that
+//! follows some time later. Projects are not kept here: the caller says which remote a project admits its resources to
+//! ([`Admits`]).
 
 mod claim;
 
@@ -103,11 +103,6 @@ impl KeyOwnership {
         });
     }
 
-    /// Records what a reconcile has written. It does not bring back what a watch showed as deleted.
-    pub fn wrote<K: ManagedKind>(&self, object: &K) {
-        self.change(|index| index.put(object, false));
-    }
-
     /// Records from a watch that a resource is deleted.
     pub fn gone(&self, object_ref: &ObjectRef) {
         self.change(|index| {
@@ -132,9 +127,10 @@ impl KeyOwnership {
         });
     }
 
-    /// Returns whether a resource may go on, as the reconcile has just read or written it. `begins`: what it is about to
-    /// create or take over. If it may, no other resource may begin under the key until its status shows the operation, or
-    /// its next reconcile begins: the check and the announcement are atomic.
+    /// Returns whether a resource may go on, as its reconcile has just read or written it, which does not bring back what a
+    /// watch showed as deleted. `begins`: what it is about to create or take over. If it may, no other resource may begin
+    /// under the key until its status shows the operation or the id, or its next reconcile begins: the check and the
+    /// announcement are atomic.
     #[must_use]
     pub fn claim<K: ManagedKind>(&self, object: &K, begins: Option<Begin<'_>>, admits: Admits<'_>) -> ClaimStatus {
         let object_ref = managed_kind::object_ref(object);

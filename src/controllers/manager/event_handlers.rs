@@ -55,12 +55,11 @@ pub fn sourced<K: Resource>(context: &Context, sources: &mut Sources, event: &wa
 
 /// Handles an event of a namespace: enqueues the resources in it whose permission to use a project has changed.
 pub fn namespace<K: Resource>(context: &Context, event: &watcher::Event<K>) {
-    let (was_listed, was_refused) = (context.permissions.is_listed(), context.permissions.is_refused());
+    let list = || (context.permissions.is_listed(), context.permissions.is_refused());
+    let before = list();
     permitted(context, context.permissions.note(event));
     // Resources wait for the labels, or report that they are not known.
-    let (is_first, was_refused) =
-        (!was_listed && context.permissions.is_listed(), was_refused && !context.permissions.is_refused());
-    if is_first || was_refused {
+    if list() != before {
         enqueue_users_of_cluster_projects(context);
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! The watches of projects and namespaces feed it before any reconcile sees a project, so that a permission that is
 //! withdrawn holds from the event on, even if the project itself cannot be reconciled. Each change returns the permissions that
-//! it changed; `manager/event_handlers.rs` then enqueues the resources concerned and updates key ownership.
+//! it changed; `manager/event_handlers.rs` then enqueues the resources concerned.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;

@@ -10,7 +10,6 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::controllers::context::Context;
-use crate::controllers::key_ownership::{Begin, ClaimStatus};
 use crate::controllers::kinds::managed_kind::{ClaimRequest, ManagedKind};
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::objects::patch;
@@ -61,12 +60,6 @@ pub fn identity_changed<K: ManagedKind>(object: &K, now: &RemoteIdentity) -> Opt
     Some(ConditionUpdate::new(Reason::IdentityChanged, message))
 }
 
-/// Rule 4: returns whether a resource may go on, and announces what it `begins` to the others.
-#[must_use]
-pub fn claim<K: ManagedKind>(context: &Context, object: &K, begins: Option<Begin<'_>>) -> ClaimStatus {
-    context.keys.claim(object, begins, &|project, namespace| context.admits(project, namespace))
-}
-
 /// Writes `after` into the status if it differs from `before`, the stored one, with an Event for each new reason.
 /// `before_reason`: that of the Ready condition in `before`; `has_state`: whether the object has the state that `after` has.
 /// Returns the object as the API server stored it; `None` if the status is unchanged.
@@ -83,7 +76,6 @@ pub async fn write_status<K: ManagedKind, S: Serialize>(
     has_state: impl Fn(&K) -> bool,
 ) -> Result<Option<K>, kube::Error> {
     let Some(stored) = patch::write_status(api, object, before, after).await? else { return Ok(None) };
-    context.keys.wrote(&stored);
     if !has_state(&stored) {
         let message = "the served CustomResourceDefinition drops fields of the status: apply the CRDs of this version";
         return Err(kube::Error::Service(message.into()));

@@ -4,7 +4,6 @@ use super::super::decide::{CallKind, Decision, Step, TransientState};
 use super::super::kind;
 use crate::controllers::key_ownership::{Begin, ClaimStatus};
 use crate::controllers::object_ref::Kind;
-use crate::controllers::reconcile::record::claim;
 use crate::controllers::reconcile::{KEY_AGAIN, NOT_YET_RECONCILED_AGAIN, Next};
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::problem;
@@ -19,7 +18,7 @@ impl Reconciler<'_> {
         let creates = matches!(&decision.step, Step::Send(call) if matches!(call.kind, CallKind::Create { .. }));
         let gets = decision.persisted.id.is_some() && decision.persisted.id != before.id;
         let begin = Begin { remote: &inputs.wanted.remote, takes_over: !creates && !before.operation };
-        claim(self.context, &*self.object, (creates || gets).then_some(begin))
+        self.context.claim(&*self.object, (creates || gets).then_some(begin))
     }
 
     /// Rule 29: leaves everything as it is. What allows the namespace enqueues this resource.

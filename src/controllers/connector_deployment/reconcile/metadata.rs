@@ -1,5 +1,7 @@
 //! The metadata that the operator owns: the finalizer, and the annotation with the id of the record.
 
+use std::sync::Arc;
+
 use super::super::persisted::PersistedState;
 use crate::controllers::kinds::managed_kind::has_finalizer;
 use crate::controllers::reconcile::{self, Next, record};
@@ -15,7 +17,7 @@ impl Reconciler<'_> {
         if self.object.spec.management_policy == ManagementPolicy::Full
             && let Some(object) = reconcile::ensure_finalizer(&self.api, &*self.object).await?
         {
-            self.wrote(object);
+            self.object = Arc::new(object);
         }
         Ok(())
     }
@@ -31,7 +33,7 @@ impl Reconciler<'_> {
     /// Writes the id into the annotation, unless it is there, or the API server refuses.
     pub(super) async fn keep_id(&mut self, id: &str) -> Result<(), kube::Error> {
         if let Some(object) = record::annotate(self.context, &self.api, &*self.object, id).await? {
-            self.wrote(object);
+            self.object = Arc::new(object);
         }
         Ok(())
     }

@@ -108,7 +108,6 @@ pub(super) struct Reconciler<'a> {
 
 impl<'a> Reconciler<'a> {
     fn new(context: &'a Context, object_ref: &'a ObjectRef, object: Arc<ConnectorDeployment>) -> Self {
-        context.keys.wrote(&*object);
         let api = Api::namespaced(context.client.clone(), &object_ref.namespace);
         let uid = object.uid().unwrap_or_default();
         let kept = context.deployment_caches.forget(object_ref).filter(|kept| kept.uid == uid);
@@ -133,7 +132,7 @@ impl<'a> Reconciler<'a> {
             return self.report_not_allowed(condition).await;
         }
         // Rule 4, before a finalizer is added and before the remote is asked.
-        match record::claim(self.context, &*self.object, None) {
+        match self.context.claim(&*self.object, None) {
             ClaimStatus::Owner => {}
             claim_status => return self.report_key_conflict(claim_status).await,
         }

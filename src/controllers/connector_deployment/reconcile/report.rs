@@ -144,12 +144,6 @@ impl Reconciler<'_> {
         Ok(take_over(Arc::make_mut(&mut self.object), &found, operation))
     }
 
-    /// Takes what the API server stored as the resource from here on.
-    pub(super) fn wrote(&mut self, object: ConnectorDeployment) {
-        self.context.keys.wrote(&object);
-        self.object = Arc::new(object);
-    }
-
     async fn write(
         &mut self,
         status: ConnectorDeploymentStatus,

@@ -10,7 +10,7 @@ use super::status::{self, StagedFacts};
 use crate::controllers::context::StagedConnector;
 use crate::controllers::key_ownership::ClaimStatus;
 use crate::controllers::kinds::managed_kind::{ManagedKind as _, has_finalizer};
-use crate::controllers::reconcile::{self, KEY_AGAIN, NOT_YET_RECONCILED_AGAIN, Next, is_deleting, record};
+use crate::controllers::reconcile::{self, KEY_AGAIN, Next, is_deleting, record};
 use crate::controllers::reporting::conditions::{self, ConditionUpdate, ready_reason};
 use crate::controllers::reporting::event_reason::EventReason;
 use crate::controllers::reporting::observed_record::ObservedRecord;
@@ -161,7 +161,7 @@ impl Reconciler<'_> {
         let owner = match claim_status {
             ClaimStatus::HeldBy(owner) => owner,
             ClaimStatus::Unlisted => return self.report_and_wait(None, problem::unlisted(&key), None).await,
-            ClaimStatus::Owner | ClaimStatus::Unknown => return Ok(Next::Again(Some(NOT_YET_RECONCILED_AGAIN))),
+            ClaimStatus::Owner | ClaimStatus::Unknown => return Ok(Next::Again(Some(KEY_AGAIN))),
         };
         self.leave();
         if is_deleting(&self.object) {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clock::Clock;
 use connect_operator::controllers::initial_lists::InitialLists;
+use connect_operator::names;
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Command;
@@ -103,12 +104,16 @@ async fn a_namespace_that_cannot_be_listed_blocks_no_other_and_is_reported() {
         format!("connect_operator_lists_refused{{kind=\"ConnectorDeployment\",namespace=\"{}\"}} 1", yard.namespace);
     assert!(metrics.encode().contains(&metric));
 
-    // What exists may belong to a resource there, so nothing is adopted (rule 4).
+    // What exists may belong to a resource there, so nothing is taken over (rule 4), not even to delete it.
+    let id = shop.get().await.status.unwrap().id.unwrap();
     shop.change(&json!({"spec": {"deletionPolicy": "Orphan"}})).await;
     shop.delete().await;
     shop.until_gone().await;
-    let adopts = json!({"adoptionPolicy": "Adopt"});
-    shop.sandbox.apply(&manifests::with_spec(shop.deployment(), &adopts)).await.unwrap();
+    let mut restored = manifests::with_spec(shop.deployment(), &json!({"deletionPolicy": "Delete"}));
+    restored["metadata"]["annotations"] = json!({names::REMOTE_ID: id});
+    shop.sandbox.apply(&restored).await.unwrap();
+    shop.until_reason("Adopting").await;
+    shop.delete().await;
     let waiting = shop.until_reason("InternalError").await;
     assert_eq!(waiting.status.unwrap().id, None);
 
@@ -118,7 +123,8 @@ async fn a_namespace_that_cannot_be_listed_blocks_no_other_and_is_reported() {
     yard.apply(&other).await.unwrap();
     allow(&shop.sandbox, &yard).await;
     yard.until_reason(NAME, "ProjectMissing").await;
-    shop.until_reason("Adopting").await;
+    shop.until_gone().await;
+    assert_eq!(shop.calls("deleteDeploymentById"), 1);
     until("no list is refused any more", || lists.refused_lists().is_empty()).await;
     assert!(!metrics.encode().contains("connect_operator_lists_refused{"));
 }

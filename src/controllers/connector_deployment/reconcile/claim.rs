@@ -4,7 +4,7 @@ use super::super::decide::{CallKind, Decision, Step, TransientState};
 use super::super::kind;
 use crate::controllers::key_ownership::{Begin, ClaimStatus};
 use crate::controllers::object_ref::Kind;
-use crate::controllers::reconcile::{KEY_AGAIN, NOT_YET_RECONCILED_AGAIN, Next};
+use crate::controllers::reconcile::{KEY_AGAIN, Next};
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::problem;
 
@@ -35,7 +35,7 @@ impl Reconciler<'_> {
         let owner = match claim_status {
             ClaimStatus::HeldBy(owner) => owner,
             ClaimStatus::Unlisted => return self.report_and_wait(None, problem::unlisted(&key), None).await,
-            ClaimStatus::Owner | ClaimStatus::Unknown => return Ok(Next::Again(Some(NOT_YET_RECONCILED_AGAIN))),
+            ClaimStatus::Owner | ClaimStatus::Unknown => return Ok(Next::Again(Some(KEY_AGAIN))),
         };
         self.context.remotes.forget(self.object_ref);
         // What was observed until now says nothing about the time after.

@@ -83,15 +83,22 @@ impl Preset {
     pub fn url(&self, project_name: &str, company_name: &str, tld: &str) -> Result<String, BadAction> {
         for (what, text) in [("project name", project_name), ("company name", company_name)] {
             if !is_label(text) {
-                return Err(BadAction::Label { what, text: quoted(text) });
+                return Err(bad(format!(
+                    "`{}` cannot be a {what}: write letters, digits and, between them, hyphens, 63 at most",
+                    quoted(text)
+                )));
             }
         }
         let ending = tld.strip_prefix('.').filter(|rest| rest.split('.').all(is_label));
-        let ending = ending.ok_or_else(|| BadAction::Tld(quoted(tld)))?;
+        let ending = ending.ok_or_else(|| {
+            bad(format!("`{}` cannot be a top-level domain: write it with its dot, as in `.live`", quoted(tld)))
+        })?;
         let first = format!("{project_name}-{company_name}");
         let host = format!("{first}.{}.{ending}", self.host);
         if first.len() > LONGEST_LABEL || host.len() > LONGEST_HOST {
-            return Err(BadAction::TooLong);
+            return Err(bad(
+                "project name and company name are too long for a host name: 62 characters together at most",
+            ));
         }
         Ok(format!("https://{host}"))
     }
@@ -233,49 +240,13 @@ impl fmt::Debug for ActionAnswer {
     }
 }
 
-/// Why a call cannot be sent. The messages contain neither header values nor the query.
+/// Why a call cannot be sent, and how to correct that. The message contains neither header values nor the query.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum BadAction {
-    /// A value cannot be part of a host name.
-    #[error("`{text}` cannot be a {what}: write letters, digits and, between them, hyphens, 63 at most")]
-    Label {
-        /// The name of the value.
-        what: &'static str,
-        /// The invalid value.
-        text: String,
-    },
-    /// A value cannot be the end of a host name.
-    #[error("`{0}` cannot be a top-level domain: write it with its dot, as in `.live`")]
-    Tld(String),
-    /// The names are too long.
-    #[error("project name and company name are too long for a host name: 62 characters together at most")]
-    TooLong,
-    /// A value cannot be a path segment.
-    #[error("`{text}` cannot be the {what} of an action: it would lead to another path")]
-    Segment {
-        /// The name of the value.
-        what: &'static str,
-        /// The invalid value.
-        text: String,
-    },
-    /// A required value is empty, or a header cannot carry it.
-    #[error("the {0} is empty or has characters that a header cannot carry: write it in ASCII, on one line")]
-    Value(&'static str),
-    /// The preset has no header for a page path.
-    #[error("calls of this kind have no page path: leave it out, or choose the preset Frontastic")]
-    NoPagePath,
-    /// The page path is not a path.
-    #[error("the page path must start with `/`")]
-    PagePath,
-    /// A header name is invalid.
-    #[error("`{0}` cannot be the name of a header")]
-    HeaderName(String),
-    /// A header is set by the call itself or belongs to the connection.
-    #[error("header `{0}` cannot be set: it belongs to the call or to the connection")]
-    HeaderTaken(String),
-    /// A header value is invalid.
-    #[error("the value of header `{0}` is empty or has a line break: is there one at its end?")]
-    HeaderValue(String),
+#[error("{0}")]
+pub struct BadAction(String);
+
+fn bad(why: impl Into<String>) -> BadAction {
+    BadAction(why.into())
 }
 
 /// Headers that users cannot set, in addition to those of the preset.
@@ -316,13 +287,16 @@ impl Action {
     /// # Errors
     /// Fails if a part of it cannot be sent; the message tells users how to correct it.
     pub fn request(&self, preset: &Preset, endpoint: &Endpoint) -> Result<ActionRequest, BadAction> {
+        let leads_away = |what: &str, text: &str| {
+            bad(format!("`{}` cannot be the {what} of an action: it would lead to another path", quoted(text)))
+        };
         for (what, text) in [("namespace", &self.namespace), ("name", &self.name)] {
             if matches!(text.as_str(), "" | "." | "..") {
-                return Err(BadAction::Segment { what, text: quoted(text) });
+                return Err(leads_away(what, text));
             }
         }
         let url = endpoint.at(&routes::action(preset.prefix, &self.namespace, &self.name));
-        let mut url = url.ok_or_else(|| BadAction::Segment { what: "name", text: quoted(&self.name) })?;
+        let mut url = url.ok_or_else(|| leads_away("name", &self.name))?;
         if !self.query.is_empty() {
             url.query_pairs_mut().extend_pairs(&self.query);
         }
@@ -347,22 +321,28 @@ impl Action {
         headers.insert(HeaderName::from_static(preset.extension_version), version);
         match (preset.page_path, &self.page_path) {
             (_, None) => {}
-            (None, Some(_)) => return Err(BadAction::NoPagePath),
-            (Some(_), Some(path)) if !path.starts_with('/') => return Err(BadAction::PagePath),
+            (None, Some(_)) => {
+                return Err(bad("calls of this kind have no page path: leave it out, or choose the preset Frontastic"));
+            }
+            (Some(_), Some(path)) if !path.starts_with('/') => return Err(bad("the page path must start with `/`")),
             (Some(name), Some(path)) => {
                 headers.insert(HeaderName::from_static(name), plain("page path", path)?);
             }
         }
         let own = [Some(preset.locale), Some(preset.extension_version), preset.page_path];
         for ExtraHeader { name, value } in &self.headers {
-            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| BadAction::HeaderName(quoted(name)))?;
+            let name = HeaderName::from_bytes(name.as_bytes())
+                .map_err(|_| bad(format!("`{}` cannot be the name of a header", quoted(name))))?;
             let proxy = name.as_str().starts_with("proxy-");
             if proxy || TAKEN.contains(&name.as_str()) || own.contains(&Some(name.as_str())) {
-                return Err(BadAction::HeaderTaken(name.to_string()));
+                let why = format!("header `{name}` cannot be set: it belongs to the call or to the connection");
+                return Err(bad(why));
             }
             let bytes = Some(value.expose_secret().as_bytes()).filter(|bytes| !bytes.is_empty());
             let value = bytes.and_then(|bytes| HeaderValue::from_bytes(bytes).ok());
-            let mut value = value.ok_or_else(|| BadAction::HeaderValue(name.to_string()))?;
+            let mut value = value.ok_or_else(|| {
+                bad(format!("the value of header `{name}` is empty or has a line break: is there one at its end?"))
+            })?;
             value.set_sensitive(true);
             headers.append(name, value);
         }
@@ -372,7 +352,9 @@ impl Action {
 
 fn plain(what: &'static str, text: &str) -> Result<HeaderValue, BadAction> {
     let text = Some(text).filter(|text| !text.is_empty() && text.is_ascii());
-    text.and_then(|text| HeaderValue::from_str(text).ok()).ok_or(BadAction::Value(what))
+    text.and_then(|text| HeaderValue::from_str(text).ok()).ok_or_else(|| {
+        bad(format!("the {what} is empty or has characters that a header cannot carry: write it in ASCII, on one line"))
+    })
 }
 
 #[cfg(test)]

@@ -206,30 +206,30 @@ fn extra_headers_are_sensitive_and_cannot_take_the_place_of_others() {
     assert_eq!(fine.masker().mask("got a=secret-1"), "got ***");
     assert!(!format!("{fine:?} {request:?}").contains("secret"));
 
-    let taken = |name: &str| Err(BadAction::HeaderTaken(name.to_owned()));
-    for (case, preset, headers, expected) in [
-        ("the locale", Preset::SERVICE, [("Service-Locale", "de")], taken("service-locale")),
-        ("the locale of the other", Preset::SERVICE, [("Frontastic-Locale", "de")], Ok(())),
-        ("the page", Preset::FRONTASTIC, [("Frontastic-Path", "/x")], taken("frontastic-path")),
-        ("the host", Preset::SERVICE, [("HOST", "evil.com")], taken("host")),
-        ("the length", Preset::SERVICE, [("Content-Length", "0")], taken("content-length")),
-        ("the type", Preset::SERVICE, [("content-type", "text/plain")], taken("content-type")),
-        ("the connection", Preset::SERVICE, [("Transfer-Encoding", "chunked")], taken("transfer-encoding")),
-        ("a proxy's", Preset::SERVICE, [("Proxy-Authorization", "x")], taken("proxy-authorization")),
-        ("no name", Preset::SERVICE, [("", "x")], Err(BadAction::HeaderName(String::new()))),
-        ("a name with a blank", Preset::SERVICE, [("a b", "x")], Err(BadAction::HeaderName("a b".into()))),
-        ("a line break", Preset::SERVICE, [("Cookie", "canary\n")], Err(BadAction::HeaderValue("cookie".into()))),
+    for (case, preset, header, expected) in [
+        ("the locale", Preset::SERVICE, ("Service-Locale", "de"), Some("header `service-locale` cannot be set")),
+        ("the locale of the other", Preset::SERVICE, ("Frontastic-Locale", "de"), None),
+        ("the page", Preset::FRONTASTIC, ("Frontastic-Path", "/x"), Some("header `frontastic-path` cannot be set")),
+        ("the host", Preset::SERVICE, ("HOST", "evil.com"), Some("header `host` cannot be set")),
+        ("the length", Preset::SERVICE, ("Content-Length", "0"), Some("header `content-length` cannot be set")),
+        ("the type", Preset::SERVICE, ("content-type", "text/plain"), Some("header `content-type` cannot be set")),
+        ("the connection", Preset::SERVICE, ("TE", "chunked"), Some("header `te` cannot be set")),
         (
-            "a header within",
+            "a proxy's",
             Preset::SERVICE,
-            [("Cookie", "canary\r\nHost: x")],
-            Err(BadAction::HeaderValue("cookie".into())),
+            ("Proxy-Authorization", "x"),
+            Some("header `proxy-authorization` cannot be set"),
         ),
-        ("empty", Preset::SERVICE, [("Cookie", "")], Err(BadAction::HeaderValue("cookie".into()))),
+        ("no name", Preset::SERVICE, ("", "x"), Some("`` cannot be the name of a header")),
+        ("a name with a blank", Preset::SERVICE, ("a b", "x"), Some("`a b` cannot be the name of a header")),
+        ("a line break", Preset::SERVICE, ("Cookie", "canary\n"), Some("the value of header `cookie` is empty or")),
+        ("a header within", Preset::SERVICE, ("Cookie", "canary\r\nHost: x"), Some("the value of header `cookie` is")),
+        ("empty", Preset::SERVICE, ("Cookie", ""), Some("the value of header `cookie` is empty or has a line break")),
     ] {
-        let outcome = with(&headers).request(&preset, &local()).map(drop);
-        assert_eq!(outcome, expected, "{case}");
-        assert!(!format!("{outcome:?}").contains("canary"), "{case}");
+        let refused = with(&[header]).request(&preset, &local()).err().map(|error| error.to_string());
+        let starts = |start: &str| refused.as_ref().is_some_and(|refused| refused.starts_with(start));
+        assert!(expected.map_or(refused.is_none(), starts), "{case}: {refused:?}");
+        assert!(!refused.is_some_and(|refused| refused.contains("canary")), "{case}");
     }
 }
 
@@ -241,24 +241,30 @@ fn what_a_header_cannot_carry_is_refused_with_its_name() {
         action
     };
     for (case, preset, action, expected) in [
-        ("no locale", Preset::SERVICE, with(|it| it.locale.clear()), BadAction::Value("locale")),
-        ("two lines", Preset::SERVICE, with(|it| it.locale = "en\r\nx: y".into()), BadAction::Value("locale")),
+        ("no locale", Preset::SERVICE, with(|it| it.locale.clear()), "the locale is empty or"),
+        ("two lines", Preset::SERVICE, with(|it| it.locale = "en\r\nx: y".into()), "the locale is empty or"),
         (
             "another alphabet",
             Preset::SERVICE,
             with(|it| it.extension_version = "größer".into()),
-            BadAction::Value("extension version"),
+            "the extension version is empty or",
         ),
-        ("a page of a service", Preset::SERVICE, with(|it| it.page_path = Some("/".into())), BadAction::NoPagePath),
-        ("no path", Preset::FRONTASTIC, with(|it| it.page_path = Some("cart".into())), BadAction::PagePath),
+        (
+            "a page of a service",
+            Preset::SERVICE,
+            with(|it| it.page_path = Some("/".into())),
+            "calls of this kind have no page path",
+        ),
+        ("no path", Preset::FRONTASTIC, with(|it| it.page_path = Some("cart".into())), "the page path must start"),
         (
             "a path in another alphabet",
             Preset::FRONTASTIC,
             with(|it| it.page_path = Some("/tür".into())),
-            BadAction::Value("page path"),
+            "the page path is empty or",
         ),
     ] {
-        assert_eq!(action.request(&preset, &local()).map(drop), Err(expected), "{case}");
+        let refused = action.request(&preset, &local()).map(drop).expect_err(case).to_string();
+        assert!(refused.starts_with(expected), "{case}: {refused}");
     }
     // Spellings that the official frontend client sends.
     for locale in ["en", "en_US", "en_US@EUR", "zh-Hans-SG"] {

@@ -24,7 +24,7 @@ pub fn connectors<'a>(
     api: &'a HttpConnect,
     query: &'a ConnectorQuery,
 ) -> impl Stream<Item = Result<Connector, ApiError>> + Send + 'a {
-    all(move |page| Box::pin(api.search(query, page)) as Answer<'a, _>)
+    all(|it: &Connector| &it.id, move |page| Box::pin(api.search(query, page)) as Answer<'a, _>)
 }
 
 /// Streams every staged connector that matches, as far as lists reach.
@@ -32,82 +32,40 @@ pub fn connectors_staged<'a>(
     api: &'a HttpConnect,
     query: &'a StagedQuery,
 ) -> impl Stream<Item = Result<ConnectorStaged, ApiError>> + Send + 'a {
-    all(move |page| Box::pin(api.all_staged(query, page)) as Answer<'a, _>)
+    all(|it: &ConnectorStaged| &it.id, move |page| Box::pin(api.all_staged(query, page)) as Answer<'a, _>)
 }
 
 /// Streams every deployment of the project, as far as lists reach.
 pub fn deployments(api: &dyn ConnectApi) -> impl Stream<Item = Result<Arc<Deployment>, ApiError>> + Send + '_ {
-    all(move |page| api.deployments(page))
+    all(|it: &Arc<Deployment>| &it.id, move |page| api.deployments(page))
 }
 
-/// An item with an id that is unique in its list.
-trait Listed {
-    fn id(&self) -> &str;
-}
-
-impl Listed for Connector {
-    fn id(&self) -> &str {
-        &self.id
-    }
-}
-
-impl Listed for ConnectorStaged {
-    fn id(&self) -> &str {
-        &self.id
-    }
-}
-
-impl Listed for Arc<Deployment> {
-    fn id(&self) -> &str {
-        &self.id
-    }
-}
-
-fn all<'a, T, R>(read: R) -> impl Stream<Item = Result<T, ApiError>> + Send + 'a
+/// Reads all pages; `id` is unique in the list.
+fn all<'a, T, R>(id: fn(&T) -> &str, read: R) -> impl Stream<Item = Result<T, ApiError>> + Send + 'a
 where
-    T: Listed + Send + 'a,
+    T: Send + 'a,
     R: Fn(PageRequest) -> Answer<'a, Paged<T>> + Send + 'a,
 {
-    stream::try_unfold((Walk::default(), read), |(mut walk, read)| async move {
-        let Some(request) = walk.next else { return Ok(None) };
-        let page = read(request).await?;
-        let new = walk.take(request, page);
-        Ok(Some((stream::iter(new.into_iter().map(Ok)), (walk, read))))
+    let start = (Some(PageRequest { limit: PAGE, offset: 0 }), HashSet::new(), read);
+    stream::try_unfold(start, move |(request, mut seen, read)| async move {
+        let Some(request) = request else { return Ok(None) };
+        let mut page = read(request).await?;
+        let next = following(request, &page);
+        page.results.retain(|result| seen.insert(id(result).to_owned()));
+        Ok(Some((stream::iter(page.results.into_iter().map(Ok)), (next, seen, read))))
     })
     .try_flatten()
 }
 
-/// Progress through a list.
-struct Walk {
-    /// The next page to request; `None` at the end.
-    next: Option<PageRequest>,
-    seen: HashSet<String>,
-}
-
-impl Default for Walk {
-    fn default() -> Self {
-        Self { next: Some(PageRequest { limit: PAGE, offset: 0 }), seen: HashSet::new() }
-    }
-}
-
-impl Walk {
-    /// Records a page that was received for `request` and returns its new results.
-    fn take<T: Listed>(&mut self, request: PageRequest, page: Paged<T>) -> Vec<T> {
-        // Servers may send smaller pages than requested, so the offset advances by the number received, decoded or not.
-        let came = u32::try_from(page.count.max(0)).unwrap_or(u32::MAX);
-        let came = came.max(u32::try_from(page.results.len()).unwrap_or(u32::MAX));
-        let full = u32::try_from(page.limit).unwrap_or_default();
-        let full = if full == 0 { request.limit.into() } else { full.min(request.limit.into()) };
-        self.next = following(request, (came, full), page.total);
-        page.results.into_iter().filter(|result| self.seen.insert(result.id().to_owned())).collect()
-    }
-}
-
-/// Returns the request after `request`, for which `came` results were received, and `full` would have been a full page. The
-/// offset always increases, so the sequence ends.
-fn following(request: PageRequest, (came, full): (u32, u32), total: i64) -> Option<PageRequest> {
+/// Returns the request after `request`, for which `page` was received. The offset always increases, so the sequence ends.
+fn following<T>(request: PageRequest, page: &Paged<T>) -> Option<PageRequest> {
+    // Servers may send smaller pages than requested, so the offset advances by the number received, decoded or not.
+    let came = u32::try_from(page.count.max(0)).unwrap_or(u32::MAX);
+    let came = came.max(u32::try_from(page.results.len()).unwrap_or(u32::MAX));
+    let full = u32::try_from(page.limit).unwrap_or_default();
+    let full = if full == 0 { request.limit.into() } else { full.min(request.limit.into()) };
     let reached = request.offset.saturating_add(came);
-    let more = match total {
+    let more = match page.total {
         // The total is missing, although it is required: a full page may have a successor.
         ..=0 => came >= full,
         total => i64::from(reached) < total,

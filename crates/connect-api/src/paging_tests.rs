@@ -9,12 +9,6 @@ use crate::error::Failure;
 
 struct Item(String);
 
-impl Listed for Item {
-    fn id(&self) -> &str {
-        &self.0
-    }
-}
-
 /// A page with these ids and the announced total.
 fn page(ids: impl IntoIterator<Item = u32>, total: i64) -> Paged<Item> {
     let results: Vec<_> = ids.into_iter().map(|id| Item(id.to_string())).collect();
@@ -38,7 +32,7 @@ fn walk(answer: impl Fn(PageRequest) -> Option<Paged<Item>> + Send + Sync) -> (V
         let answer = answer(request).ok_or_else(lost);
         Box::pin(async move { answer })
     };
-    let came: Vec<_> = all(read).collect::<Vec<_>>().now_or_never().expect("nothing waits");
+    let came: Vec<_> = all(|item| &item.0, read).collect::<Vec<_>>().now_or_never().expect("nothing waits");
     let failed = came.last().is_some_and(Result::is_err);
     let ids: Vec<u32> = came.into_iter().filter_map(Result::ok).map(|item| item.0.parse().expect("a number")).collect();
     (ids, failed, asked.into_inner().expect("not poisoned"))

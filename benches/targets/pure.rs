@@ -8,6 +8,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use connect_api::http::answer;
+use connect_api::model::Deployment;
 use connect_operator::controllers::connector_deployment::decide::{Outcome, Step, decide};
 use connect_operator::controllers::connector_deployment::desired;
 use connect_operator::controllers::connector_deployment::persisted::{PersistedState, Phase};
@@ -93,9 +94,9 @@ fn json(status: &ConnectorDeploymentStatus) -> Value {
 /// What arrives from the remote and from the API server.
 fn decoding(criterion: &mut Criterion) {
     let page = page(RECORDS);
-    assert_eq!(answer::deployments(&page).expect("a page").1.count, 0, "every record can be decoded");
+    assert_eq!(answer::paged::<Deployment>(&page).expect("a page").1.count, 0, "every record can be decoded");
     criterion.bench_function("decode/page_of_records", |bencher| {
-        bencher.iter(|| answer::deployments(black_box(&page)));
+        bencher.iter(|| answer::paged::<Deployment>(black_box(&page)));
     });
 
     let live = Inputs::live();

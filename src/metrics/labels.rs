@@ -47,7 +47,7 @@ pub fn operation(name: &str) -> &'static str {
 pub fn code(end: RequestEnd) -> &'static str {
     match end {
         RequestEnd::Status(status) => self::status(status),
-        failed => failed.failure().unwrap_or(OTHER),
+        failure => failure.word(),
     }
 }
 

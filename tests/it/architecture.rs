@@ -265,7 +265,7 @@ fn only_the_clock_reads_the_time() {
 fn only_the_clock_waits() {
     let exceptions = &[
         ("clock/lib", "it is the clock"),
-        ("connect-api/http/wire", "the time limit of a real socket, which no stepped clock can end"),
+        ("connect-api/http/connection", "the time limit of a real socket, which no stepped clock can end"),
         ("connect-api/resolver", "the time limit of a real lookup"),
         ("controllers/clients/kube_client", "the time limit of a real socket"),
         ("dev-server/answers", "a body that never ends must not fill the memory of its reader at once"),

@@ -125,36 +125,8 @@ impl ErrorCode {
             Self::ConnectorStagedInCertification
             | Self::ConnectorStagedPreviewRequestUnderProcess
             | Self::DeploymentInvalidStatusTransition => Reaction::Wait,
-            Self::AuthorizationError
-            | Self::FieldValueNotFound
-            | Self::InvalidJsonInput
-            | Self::InvalidPathParam
-            | Self::InvalidQueryParam
-            | Self::ConnectorAlreadyCertified
-            | Self::ConnectorReferenceNotFound
-            | Self::ConnectorSpecificationFileNotFound
-            | Self::ConnectorSpecificationFileNotValid
-            | Self::ConnectorStagedNotPreviewable
-            | Self::ConnectorStagedNotPrivate
-            | Self::GitRepositoryNotReachable
-            | Self::DeploymentApplicationDoNotBelong
-            | Self::DeploymentApplicationRequired
-            | Self::DeploymentEmptyRequiredGlobalConfigurationKey
-            | Self::DeploymentInvalidType
-            | Self::DeploymentMissingGlobalConfigurationKey
-            | Self::DeploymentProductionDeactivated
-            | Self::DeploymentUnknownApplicationConfiguration
-            | Self::DeploymentUnknownApplicationConfigurationKey
-            | Self::DeploymentUnknownGlobalConfigurationKey
-            | Self::DeploymentUnsupportedRegion
-            | Self::DeploymentInvalidRetryPolicy
-            | Self::DeploymentRetryPolicyOverrideNotAllowed
-            | Self::DeploymentRollbackNotAllowed
-            | Self::DeploymentApplicationDoesNotExist
-            | Self::DeploymentLogInvalidDate
-            | Self::DeploymentLogInvalidPageToken
-            | Self::DeploymentLogMissingApplicationName => Reaction::Fix,
             Self::Other(_) => return None,
+            _ => Reaction::Fix,
         })
     }
 }
@@ -207,6 +179,11 @@ pub enum Effect {
 }
 
 impl ApiError {
+    /// Creates the error of a call without a response.
+    pub(crate) fn of(operation: &'static str, failure: Failure, message: impl Into<String>) -> Self {
+        Self { operation, failure, message: message.into(), correlation_id: None, retry_after: None }
+    }
+
     /// Returns the reaction: by the first code that the contract lists, otherwise by the HTTP status.
     #[must_use]
     pub fn reaction(&self) -> Reaction {

@@ -2,13 +2,12 @@
 //! words are kept, unknown members are ignored, and members that no decision needs may have any form.
 
 use std::fmt;
-use std::marker::PhantomData;
 
-use serde::de::{DeserializeOwned, Error, IgnoredAny, SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use crate::text::is_unsafe;
+use crate::text::{LONGEST_WORD, is_unsafe};
 
 /// Decodes null like an absent member, as the type's default.
 ///
@@ -49,47 +48,85 @@ pub fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, 
     whole.map(Some).ok_or_else(|| D::Error::custom("expected a whole number"))
 }
 
-/// Decodes a list up to its first `MOST` elements, and null like an absent list. Nothing of the others is kept: an empty
-/// element is a few bytes of a response, and a hundred in memory.
+/// Decodes the elements of a list that [`Records`] reads, and null like an absent list.
 ///
 /// # Errors
-/// Fails if the value is neither null nor a list, or if one of the first elements is not of the type.
+/// Fails if the value is neither null nor a list.
 pub fn first<'de, D, T, const MOST: usize>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
-    T: Deserialize<'de>,
+    T: DeserializeOwned,
 {
-    Ok(Option::<First<T, MOST>>::deserialize(deserializer)?.map_or_else(Vec::new, |first| first.0))
+    Ok(Option::<Records<T, MOST>>::deserialize(deserializer)?.map_or_else(Vec::new, |records| records.read))
 }
 
-/// The first `MOST` elements of a list.
-struct First<T, const MOST: usize>(Vec<T>);
+/// The first `MOST` elements of a list that can be decoded. The others take no memory: an empty element is a few bytes of a
+/// response, and hundreds in memory.
+#[derive(Debug)]
+pub struct Records<T, const MOST: usize> {
+    /// Those elements.
+    pub read: Vec<T>,
+    /// The others.
+    pub left_out: LeftOut,
+}
 
-impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for First<T, MOST> {
+/// The elements of a list that were omitted.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Number of the elements that cannot be decoded, or are too many.
+    pub count: usize,
+    /// Ids, or keys, of the first ones that cannot be decoded, as far as they have any.
+    pub ids: Vec<String>,
+}
+
+/// Maximum number of omitted elements that are named.
+pub(crate) const MOST_IDS: usize = 5;
+
+impl<'de, T: DeserializeOwned, const MOST: usize> Deserialize<'de> for Records<T, MOST> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(Beginning(PhantomData))
+        deserializer.deserialize_seq(Self { read: Vec::new(), left_out: LeftOut::default() })
     }
 }
 
-/// Decodes a [`First`].
-struct Beginning<T, const MOST: usize>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for Beginning<T, MOST> {
-    type Value = First<T, MOST>;
+impl<'de, T: DeserializeOwned, const MOST: usize> Visitor<'de> for Records<T, MOST> {
+    type Value = Self;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("a list")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Self::Value, A::Error> {
-        let mut first = Vec::new();
-        while first.len() < MOST {
-            let Some(element) = elements.next_element()? else { return Ok(First(first)) };
-            first.push(element);
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut elements: A) -> Result<Self, A::Error> {
+        while let Some(element) = elements.next_element::<&RawValue>()? {
+            let fits = self.read.len() < MOST;
+            if let Some(read) = fits.then(|| serde_json::from_str(element.get()).ok()).flatten() {
+                self.read.push(read);
+                continue;
+            }
+            self.left_out.count += 1;
+            if fits && self.left_out.ids.len() < MOST_IDS {
+                self.left_out.ids.extend(name(element));
+            }
         }
-        while elements.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(First(first))
+        Ok(self)
     }
+}
+
+/// Returns the id of an element that cannot be decoded, otherwise its key.
+fn name(element: &RawValue) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Named {
+        #[serde(default, deserialize_with = "usable")]
+        id: Option<String>,
+        #[serde(default, deserialize_with = "usable")]
+        key: Option<String>,
+    }
+    // The log has them, so nothing else than an id or a key may get there.
+    let is_id = |text: &String| {
+        (1..=LONGEST_WORD).contains(&text.len())
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+    };
+    let Named { id, key } = serde_json::from_str(element.get()).ok()?;
+    id.filter(is_id).or(key.filter(is_id))
 }
 
 /// Decodes an id, which becomes part of URLs, statuses and messages.

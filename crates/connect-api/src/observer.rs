@@ -4,8 +4,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use clock::Clock;
-
 /// Receives notifications about requests. Every method returns immediately and drops what it cannot count.
 pub trait Observer: fmt::Debug + Send + Sync {
     /// Called when a request of `operation` (contract section 5) ended. `duration` runs from the start of the request
@@ -41,45 +39,17 @@ pub enum RequestEnd {
 }
 
 impl RequestEnd {
-    /// Returns a word for a failure without a usable response; `None` for a response.
+    /// Returns a word for a failure without a usable response, and `answered` for a response.
     #[must_use]
-    pub fn failure(self) -> Option<&'static str> {
+    pub fn word(self) -> &'static str {
         match self {
-            Self::Status(_) => None,
-            Self::Timeout => Some("timeout"),
-            Self::Connection => Some("connection"),
-            Self::Broken => Some("broken"),
-            Self::Undecodable => Some("undecodable"),
-            Self::Canceled => Some("canceled"),
+            Self::Status(_) => "answered",
+            Self::Timeout => "timeout",
+            Self::Connection => "connection",
+            Self::Broken => "broken",
+            Self::Undecodable => "undecodable",
+            Self::Canceled => "canceled",
         }
-    }
-}
-
-/// A request that was started. If it is dropped, nobody waits for the response any more, and it is reported as
-/// [`RequestEnd::Canceled`]; [`Unfinished::finished`] leaves the report to the caller.
-pub(crate) struct Unfinished<'o> {
-    observer: &'o dyn Observer,
-    clock: &'o Clock,
-    operation: &'static str,
-    start: Duration,
-}
-
-impl<'o> Unfinished<'o> {
-    /// Starts now.
-    pub(crate) fn start(observer: &'o dyn Observer, clock: &'o Clock, operation: &'static str) -> Self {
-        Self { observer, clock, operation, start: clock.elapsed() }
-    }
-
-    /// The request ended, and the caller reports how.
-    pub(crate) fn finished(self) {
-        std::mem::forget(self);
-    }
-}
-
-impl Drop for Unfinished<'_> {
-    fn drop(&mut self) {
-        let duration = self.clock.elapsed().saturating_sub(self.start);
-        self.observer.request(self.operation, RequestEnd::Canceled, duration);
     }
 }
 

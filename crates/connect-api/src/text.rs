@@ -9,6 +9,9 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 
+/// Maximum length of an id of others in logs and messages, and of an unknown code, in bytes.
+pub const LONGEST_WORD: usize = 128;
+
 /// Stands for a character that is not shown.
 const REPLACEMENT: char = '\u{fffd}';
 

@@ -109,7 +109,7 @@ async fn all_log_lines_and_calls_of_a_reconcile_have_its_trace_id() {
     let created = calls.iter().find(|call| call.operation == "createDeployment").expect("the call arrived");
     assert!(created.correlation_id.starts_with(&format!("connect-operator-{trace_id}-")), "{}", created.correlation_id);
     assert_eq!(create["correlation_id"], created.correlation_id.as_str());
-    for line in lines.iter().filter(|line| line["message"] == "the Connect API answered") {
+    for line in lines.iter().filter(|line| line["message"] == "a request ended") {
         assert!(line["trace_id"].is_string(), "a call without a trace: {line}");
     }
 }

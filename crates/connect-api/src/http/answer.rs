@@ -1,35 +1,29 @@
 //! Parses responses: headers, errors, tokens and pages. Pure, and robust against any input: bodies may be HTML, empty,
 //! not UTF-8, or JSON with another structure (contract section 8.1). `tests/fuzz/` tests it with arbitrary input.
 
-use std::fmt;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use http::header::{DATE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use jiff::Timestamp;
 use secrecy::SecretString;
-use serde::de::{DeserializeOwned, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use crate::ErrorCode;
-use crate::lenient::{nullable, usable};
+use crate::lenient::{LeftOut, Records, nullable};
 use crate::mask::Masker;
-use crate::model::{Deployment, Paged};
+use crate::model::Paged;
 use crate::routes::LARGEST_PAGE;
+use crate::text::LONGEST_WORD;
 
 /// Header with the id of a response; requests carry the operator's id in the same header.
 pub const CORRELATION_ID: &str = "x-correlation-id";
 /// Maximum pause that is accepted: without a limit, a wrong date could stop all requests forever.
 pub const LONGEST_PAUSE: Duration = Duration::from_hours(1);
-/// Maximum length of a correlation id and of an unknown code, in bytes.
-pub const LONGEST_WORD: usize = 128;
 /// Maximum number of errors that are read from one response.
 const MOST_ERRORS: usize = 20;
-/// Maximum number of omitted records that are named.
-const MOST_IDS: usize = 5;
 
 /// Assumed lifetime of a token whose response has no `expires_in`. The standard leaves it open; if the assumption is
 /// too long, a 401 corrects it.
@@ -47,8 +41,6 @@ pub struct Refusal {
     pub codes: Vec<ErrorCode>,
     /// Message for users, masked.
     pub message: String,
-    /// Whether the service itself reports that the resource does not exist; a gateway's 404 does not count.
-    pub absent: bool,
 }
 
 /// A token response (RFC 6749 section 5.1).
@@ -66,21 +58,20 @@ pub struct Grant {
     pub life: Duration,
 }
 
-/// Parses the body of an error response. `may_be_absent`: if it says that the resource does not exist, its codes and text
-/// are not used, and left out; to mask them takes longer than everything else.
+/// Parses the body of an error response. `may_be_absent`: if the service itself says that the resource does not exist, which
+/// a 404 of a gateway does not, the result is only that code; to mask a text takes longer than everything else.
 #[must_use]
 pub fn refusal(status: StatusCode, body: &[u8], may_be_absent: bool, masker: impl FnOnce() -> Masker) -> Refusal {
     let Ok(Value::Object(body)) = serde_json::from_slice::<Value>(body) else {
-        return Refusal { codes: Vec::new(), message: no_contract(status, body), absent: false };
+        return Refusal { codes: Vec::new(), message: no_contract(status, body) };
     };
     let errors: Vec<_> = body.get("errors").and_then(Value::as_array).into_iter().flatten().take(MOST_ERRORS).collect();
     let mut codes: Vec<_> =
         errors.iter().filter_map(|error| error.get("code")?.as_str()).map(ErrorCode::from).collect();
-    let absent = status == StatusCode::NOT_FOUND
-        && (codes.contains(&ErrorCode::ResourceNotFound)
-            || (codes.is_empty() && body.get("statusCode").and_then(Value::as_u64) == Some(404)));
-    if absent && may_be_absent {
-        return Refusal { codes: Vec::new(), message: String::new(), absent };
+    let says_absent = codes.contains(&ErrorCode::ResourceNotFound)
+        || (codes.is_empty() && body.get("statusCode").and_then(Value::as_u64) == Some(404));
+    if may_be_absent && status == StatusCode::NOT_FOUND && says_absent {
+        return Refusal { codes: vec![ErrorCode::ResourceNotFound], message: String::new() };
     }
     let masker = masker();
     let masker = masker.compile();
@@ -90,7 +81,7 @@ pub fn refusal(status: StatusCode, body: &[u8], may_be_absent: bool, masker: imp
         _ => true,
     });
     codes.sort_by_key(|code| matches!(code, ErrorCode::Other(_)));
-    Refusal { codes, message: masker.mask(&texts(&body, &errors).join("; ")), absent }
+    Refusal { codes, message: masker.mask(&texts(&body, &errors).join("; ")) }
 }
 
 /// Returns whether a token endpoint refused the credentials or scopes: 401, or a 400 whose body has an `error` (RFC
@@ -193,15 +184,6 @@ fn life(expires_in: Option<&Value>) -> Duration {
         .map_or(ASSUMED_LIFE, |life| life.clamp(SHORTEST_LIFE, LONGEST_LIFE))
 }
 
-/// Decodes a page of deployments, and names the omitted records, see [`paged`].
-///
-/// # Errors
-/// Fails if the body is not a page.
-pub fn deployments(body: &[u8]) -> Result<(Paged<Arc<Deployment>>, LeftOut), serde_json::Error> {
-    let (Paged { limit, offset, count, total, results }, left_out) = paged::<Deployment>(body)?;
-    Ok((Paged { limit, offset, count, total, results: results.into_iter().map(Arc::new).collect() }, left_out))
-}
-
 /// Decodes a page of a list, and names the omitted records: those that cannot be decoded, and those beyond the largest
 /// page that can be requested.
 ///
@@ -224,76 +206,7 @@ struct RawPage<T> {
     offset: i64,
     #[serde(default, deserialize_with = "nullable")]
     total: i64,
-    results: Records<T>,
-}
-
-/// The first [`LARGEST_PAGE`] records of a list that can be decoded. The others take no memory: an empty record is a few
-/// bytes of a body and hundreds in memory.
-struct Records<T> {
-    read: Vec<T>,
-    left_out: LeftOut,
-}
-
-/// The records of a page that were omitted.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct LeftOut {
-    /// Number of the records that cannot be decoded, or are too many.
-    pub count: usize,
-    /// Ids, or keys, of the first ones that cannot be decoded, as far as they have any.
-    pub ids: Vec<String>,
-}
-
-impl LeftOut {
-    /// Counts a record; `named`: whether its id is of interest.
-    fn add(&mut self, record: &RawValue, named: bool) {
-        self.count += 1;
-        if named && self.ids.len() < MOST_IDS {
-            self.ids.extend(id(record));
-        }
-    }
-}
-
-/// Returns the id of a record that cannot be decoded, otherwise its key.
-fn id(record: &RawValue) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Named {
-        #[serde(default, deserialize_with = "usable")]
-        id: Option<String>,
-        #[serde(default, deserialize_with = "usable")]
-        key: Option<String>,
-    }
-    // The log has them, so nothing else than an id or a key may get there.
-    let is_id = |text: &String| {
-        (1..=LONGEST_WORD).contains(&text.len())
-            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
-    };
-    let Named { id, key } = serde_json::from_str(record.get()).ok()?;
-    id.filter(is_id).or(key.filter(is_id))
-}
-
-impl<'de, T: DeserializeOwned> Deserialize<'de> for Records<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(Self { read: Vec::new(), left_out: LeftOut::default() })
-    }
-}
-
-impl<'de, T: DeserializeOwned> Visitor<'de> for Records<T> {
-    type Value = Self;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a list of records")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut records: A) -> Result<Self, A::Error> {
-        while let Some(record) = records.next_element::<&RawValue>()? {
-            let fits = self.read.len() < usize::from(LARGEST_PAGE);
-            match fits.then(|| serde_json::from_str(record.get()).ok()).flatten() {
-                Some(read) => self.read.push(read),
-                None => self.left_out.add(record, fits),
-            }
-        }
-        Ok(self)
-    }
+    results: Records<T, { LARGEST_PAGE as usize }>,
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Setup of connections for the Connect API and for actions: TLS, DNS, proxies, no redirects and no automatic retries.
+//! Connections for the Connect API and for actions: TLS, DNS, proxies, no redirects and no automatic retries; and one
+//! exchange on them, within its limits.
 
 use std::error::Error as _;
 use std::io;
@@ -8,10 +9,15 @@ use std::time::Duration;
 use http::HeaderMap;
 use http::HeaderValue;
 use http::header::ACCEPT;
-use reqwest::{Client, ClientBuilder, redirect};
+use jiff::Timestamp;
+use reqwest::{Client, ClientBuilder, Request, Response, redirect};
+use tracing::Instrument as _;
 
 use super::build_error::BuildError;
+use super::running::Running;
 use super::trust::Authorities;
+use crate::client_context::ClientContext;
+use crate::error::{ApiError, Failure};
 use crate::hosts::Endpoint;
 use crate::mask::Masker;
 use crate::observer::RequestEnd;
@@ -20,15 +26,130 @@ use crate::resolver::GuardedResolver;
 /// `User-Agent` of all requests.
 const USER_AGENT: &str = concat!("connect-operator/", env!("CARGO_PKG_VERSION"));
 
-/// Creates the builder of a client that calls these endpoints and no other host.
-///
-/// # Errors
-/// Fails if the CA certificates cannot be read.
-pub(super) fn builder(
-    endpoints: &[&Endpoint],
+/// Maximum memory reserved for a body before it arrives, in bytes. A server can announce any length at no cost, so the
+/// announced length is not trusted beyond this.
+const LARGEST_TRUST: usize = 256 << 10;
+
+/// The connections of one client.
+#[derive(Debug)]
+pub(super) struct Connections {
+    client: Client,
+    authorities: Authorities,
     connect: Duration,
-    authorities: &Authorities,
-) -> Result<ClientBuilder, BuildError> {
+    call: Duration,
+    pub(super) around: ClientContext,
+}
+
+impl Connections {
+    /// Prepares connections to these endpoints and to no other host. `connect` and `call` limit the time of one request;
+    /// `idle`: how long a connection is kept for the next one, if at all.
+    ///
+    /// # Errors
+    /// Fails if TLS cannot be set up, or the CA certificates cannot be read.
+    pub(super) fn new(
+        endpoints: &[&Endpoint],
+        (connect, call): (Duration, Duration),
+        idle: Option<Duration>,
+        authorities: &Authorities,
+        around: ClientContext,
+    ) -> Result<Self, BuildError> {
+        let builder = builder(endpoints, connect, authorities)?;
+        let builder = match idle {
+            Some(idle) => builder.pool_idle_timeout(idle),
+            None => builder.pool_max_idle_per_host(0),
+        };
+        Ok(Self { client: builder.build()?, authorities: authorities.clone(), connect, call, around })
+    }
+
+    /// Checks that a request of `operation` may still leave. `send_before` is set for changing calls, which also need the
+    /// permission of the fence.
+    pub(super) fn permit(&self, operation: &'static str, send_before: Option<Timestamp>) -> Result<(), ApiError> {
+        let Some(end) = send_before else { return Ok(()) };
+        let why = if self.around.clock.now() >= end {
+            "the time limit for sending it has passed"
+        } else if !self.around.fence.holds() {
+            "this process is no longer the leader"
+        } else {
+            return Ok(());
+        };
+        Err(ApiError::of(operation, Failure::NotSent, why))
+    }
+
+    /// Sends a request once. `masker` hides secrets in the message of an error.
+    pub(super) async fn send(
+        &self,
+        mut request: Request,
+        running: &mut Running,
+        masker: impl FnOnce() -> Masker,
+    ) -> Result<Response, ApiError> {
+        *request.timeout_mut() = Some(self.call);
+        let answered = self.client.execute(request).instrument(running.span().clone()).await;
+        answered.map_err(|error| {
+            let (failure, end, message) = self.why(&error, masker);
+            running.ends(end);
+            ApiError::of(running.operation, failure, message)
+        })
+    }
+
+    /// Reads a body up to `largest` bytes, and returns whether that is all of it. Fails as soon as nothing arrives for
+    /// `silence`.
+    pub(super) async fn read(
+        &self,
+        mut response: Response,
+        largest: usize,
+        silence: Duration,
+        running: &mut Running,
+    ) -> Result<(Vec<u8>, bool), ApiError> {
+        let announced = response.content_length().map_or(Ok(0), usize::try_from).unwrap_or(usize::MAX);
+        let mut body = Vec::with_capacity(announced.min(largest).min(LARGEST_TRUST));
+        let span = running.span().clone();
+        let (end, why) = loop {
+            match tokio::time::timeout(silence, response.chunk().instrument(span.clone())).await {
+                Ok(Ok(Some(chunk))) => {
+                    let fits = chunk.len().min(largest - body.len());
+                    body.extend_from_slice(&chunk[..fits]);
+                    if fits < chunk.len() {
+                        return Ok((body, false));
+                    }
+                }
+                Ok(Ok(None)) => return Ok((body, true)),
+                Ok(Err(error)) if error.is_timeout() => {
+                    break (RequestEnd::Timeout, format!("the body was incomplete after {:?}", self.call));
+                }
+                Ok(Err(_)) => break (RequestEnd::Broken, "the body is incomplete".to_owned()),
+                Err(_) => break (RequestEnd::Timeout, format!("no data arrived for {silence:?}")),
+            }
+        };
+        running.ends(end);
+        let message = format!("status {}, but {why}", response.status().as_u16());
+        Err(ApiError::of(running.operation, Failure::NoAnswer, message))
+    }
+
+    /// Returns whether the request may have been sent, how it ended, and a message for users, which names the authorities
+    /// if the certificate is refused.
+    fn why(&self, error: &reqwest::Error, masker: impl FnOnce() -> Masker) -> (Failure, RequestEnd, String) {
+        let (connect, call) = (self.connect, self.call);
+        match (error.is_connect() || error.is_builder(), error.is_timeout()) {
+            (true, true) => (Failure::NotSent, RequestEnd::Timeout, format!("no connection within {connect:?}")),
+            (true, false) => {
+                let trusted = if is_of_certificate(error) {
+                    format!(" (trusted are {})", self.authorities)
+                } else {
+                    String::new()
+                };
+                (Failure::NotSent, RequestEnd::Connection, format!("no connection: {}{trusted}", innermost(error)))
+            }
+            (false, true) => (Failure::NoAnswer, RequestEnd::Timeout, format!("no answer within {call:?}")),
+            (false, false) => {
+                let why = format!("the connection broke: {}", masker().mask(&innermost(error)));
+                (Failure::NoAnswer, RequestEnd::Broken, why)
+            }
+        }
+    }
+}
+
+/// Creates the builder of a client that calls these endpoints and no other host.
+fn builder(endpoints: &[&Endpoint], connect: Duration, authorities: &Authorities) -> Result<ClientBuilder, BuildError> {
     // Fails if the process already installed a provider; then that one is used.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = Client::builder()
@@ -62,40 +183,6 @@ pub fn collector_client(authorities: &Authorities) -> Result<Client, BuildError>
     let client = Client::builder().user_agent(USER_AGENT).timeout(EXPORT).tls_backend_preconfigured(authorities.tls()?);
     // A redirect would take the headers along, which may have an API key.
     Ok(client.redirect(redirect::Policy::none()).build()?)
-}
-
-/// Returns whether the request may have been sent, how it ended, and a message for users, which names the `authorities` if the
-/// certificate is refused. `masker` hides secrets in the message.
-pub(super) fn why(
-    error: &reqwest::Error,
-    authorities: &Authorities,
-    connect: Duration,
-    call: Duration,
-    masker: impl FnOnce() -> Masker,
-) -> (Sent, RequestEnd, String) {
-    let unconnected = error.is_connect() || error.is_builder();
-    match (unconnected, error.is_timeout()) {
-        (true, true) => (Sent::Nothing, RequestEnd::Timeout, format!("no connection within {connect:?}")),
-        (true, false) => {
-            let trusted =
-                if is_of_certificate(error) { format!(" (trusted are {authorities})") } else { String::new() };
-            (Sent::Nothing, RequestEnd::Connection, format!("no connection: {}{trusted}", innermost(error)))
-        }
-        (false, true) => (Sent::Perhaps, RequestEnd::Timeout, format!("no answer within {call:?}")),
-        (false, false) => {
-            let why = format!("the connection broke: {}", masker().mask(&innermost(error)));
-            (Sent::Perhaps, RequestEnd::Broken, why)
-        }
-    }
-}
-
-/// What part of a failed request was sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sent {
-    /// Nothing, because no connection was established.
-    Nothing,
-    /// Possibly a part or all of the request.
-    Perhaps,
 }
 
 /// Returns whether the certificate of the server, or of a proxy, was refused.

@@ -14,8 +14,8 @@ mod commerce;
 mod connection;
 mod pace;
 mod registry;
+mod running;
 mod settings;
-mod span;
 mod token;
 mod trust;
 mod wire;
@@ -33,7 +33,7 @@ pub use connection::collector_client;
 pub use settings::{Credentials, Limits, Settings};
 pub use trust::Authorities;
 
-use self::call::{Call, page};
+use self::call::Call;
 use self::token::Tokens;
 use self::wire::Wire;
 use super::api::{Answer, ConnectApi, DeploymentPaths, PageRequest, Selector};
@@ -100,7 +100,6 @@ impl HttpConnect {
     fn get(&self, operation: &'static str, path: String) -> Call<'_> {
         Call {
             operation,
-            observer: &*self.wire.observer,
             method: Method::GET,
             path,
             query: Vec::new(),
@@ -117,11 +116,10 @@ impl HttpConnect {
 impl ConnectApi for HttpConnect {
     fn deployments(&self, request: PageRequest) -> Answer<'_, Paged<Arc<Deployment>>> {
         Box::pin(async move {
-            let mut call = self.get("queryDeployments", routes::deployments(Some(&self.settings.project_key)));
-            call.query = vec![("limit", request.limit.to_string()), ("offset", request.offset.to_string())];
-            call.largest_body = self.settings.limits.page_body;
-            let reply = self.call(&call).await.map_err(|failed| failed.error)?;
-            page(&call, &reply, answer::deployments(&reply.body))
+            let path = routes::deployments(Some(&self.settings.project_key));
+            let page = self.listed::<Deployment>("queryDeployments", path, Vec::new(), request).await?;
+            let Paged { limit, offset, count, total, results } = page;
+            Ok(Paged { limit, offset, count, total, results: results.into_iter().map(Arc::new).collect() })
         })
     }
 

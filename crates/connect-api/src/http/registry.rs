@@ -2,11 +2,9 @@
 
 use http::Method;
 use jiff::Timestamp;
-use serde::de::DeserializeOwned;
 
-use super::HttpConnect;
-use super::call::{Call, page};
-use super::{answer, json};
+use super::call::Call;
+use super::{HttpConnect, json};
 use crate::api::{Answer, ConnectApi, PageRequest, Selector};
 use crate::error::{ApiError, Failure};
 use crate::model::{Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Paged};
@@ -14,28 +12,13 @@ use crate::registry::{ConnectorQuery, StagedApi, StagedQuery};
 use crate::routes;
 
 impl HttpConnect {
-    /// Reads one page of a list.
-    async fn listed<T: DeserializeOwned>(
-        &self,
-        operation: &'static str,
-        path: &str,
-        mut query: Vec<(&'static str, String)>,
-        request: PageRequest,
-    ) -> Result<Paged<T>, ApiError> {
-        query.extend([("limit", request.limit.to_string()), ("offset", request.offset.to_string())]);
-        let largest_body = self.settings.limits.page_body;
-        let call = Call { query, largest_body, ..self.get(operation, path.to_owned()) };
-        let reply = self.call(&call).await.map_err(|failed| failed.error)?;
-        page(&call, &reply, answer::paged(&reply.body))
-    }
-
     /// `searchConnectors`: returns one page, in no guaranteed order. Records that cannot be decoded are omitted from
     /// `results` but included in `count`. No controller searches the registry, so it belongs to no trait.
     ///
     /// # Errors
     /// Those of the operations of [`StagedApi`].
     pub async fn search(&self, query: &ConnectorQuery, page: PageRequest) -> Result<Paged<Connector>, ApiError> {
-        self.listed("searchConnectors", routes::CONNECTOR_SEARCH, query.parameters(), page).await
+        self.listed("searchConnectors", routes::CONNECTOR_SEARCH.to_owned(), query.parameters(), page).await
     }
 
     /// `queryConnectorsStaged`: returns one page, in no guaranteed order. Records that cannot be decoded are omitted
@@ -44,7 +27,7 @@ impl HttpConnect {
     /// # Errors
     /// Those of the operations of [`StagedApi`].
     pub async fn all_staged(&self, query: &StagedQuery, page: PageRequest) -> Result<Paged<ConnectorStaged>, ApiError> {
-        self.listed("queryConnectorsStaged", routes::CONNECTORS_STAGED, query.parameters(), page).await
+        self.listed("queryConnectorsStaged", routes::CONNECTORS_STAGED.to_owned(), query.parameters(), page).await
     }
 }
 

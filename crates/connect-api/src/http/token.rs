@@ -7,8 +7,6 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use futures::FutureExt as _;
-use futures::future::{BoxFuture, Shared};
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Method};
 use reqwest::{Body, Request};
@@ -17,9 +15,10 @@ use tracing::Instrument as _;
 use url::Url;
 
 use super::answer::{self, Grant};
+use super::running;
 use super::settings::Credentials;
-use super::wire::{Lost, Reply, Wire};
-use crate::error::Failure;
+use super::wire::{Reply, Wire};
+use crate::error::{ApiError, Failure};
 use crate::mask::Masker;
 use crate::observer::TokenEnd;
 use crate::text::invisible_ends;
@@ -44,9 +43,6 @@ impl fmt::Debug for Token {
     }
 }
 
-type Outcome = Result<Arc<Token>, Lost>;
-type Renewal = Shared<BoxFuture<'static, Outcome>>;
-
 #[derive(Debug)]
 struct Current {
     token: Arc<Token>,
@@ -58,9 +54,9 @@ struct Current {
 #[derive(Default)]
 struct State {
     current: Option<Current>,
-    /// The renewal in progress; every caller that needs a token waits for it.
-    renewal: Option<Renewal>,
-    issued: u64,
+    /// Number of renewals that have ended, and why the last one gave no token.
+    renewals: u64,
+    failed: Option<ApiError>,
     scopes: Option<Vec<String>>,
     /// Whether the token response named the scopes.
     named: bool,
@@ -74,6 +70,8 @@ pub(super) struct Tokens {
     credentials: Credentials,
     basic: SecretString,
     state: Mutex<State>,
+    /// Held by the renewal in progress; every caller that needs a token waits for it.
+    renewal: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl fmt::Debug for Tokens {
@@ -88,23 +86,43 @@ impl Tokens {
         let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
         let pair = format!("{}:{}", encode(&credentials.client_id), encode(credentials.client_secret.expose_secret()));
         let basic = SecretString::from(STANDARD.encode(pair));
-        Self { wire, clock, endpoint, credentials, basic, state: Mutex::default() }
+        Self { wire, clock, endpoint, credentials, basic, state: Mutex::default(), renewal: Arc::default() }
     }
 
     /// Returns a token that is not about to expire; requests a new one if necessary.
-    pub(super) async fn get(self: &Arc<Self>) -> Outcome {
-        let renewal = {
-            let mut state = self.state();
-            if let Some(current) = state.current.as_ref().filter(|current| self.clock.elapsed() < current.renew_at) {
-                return Ok(Arc::clone(&current.token));
+    pub(super) async fn get(self: &Arc<Self>) -> Result<Arc<Token>, ApiError> {
+        let before = self.state().renewals;
+        if let Some(token) = self.usable() {
+            return Ok(token);
+        }
+        let renewal = Arc::clone(&self.renewal).lock_owned().await;
+        if let Some(token) = self.usable() {
+            return Ok(token);
+        }
+        {
+            let state = self.state();
+            if let Some(error) = state.failed.as_ref().filter(|_| state.renewals != before) {
+                return Err(error.clone());
             }
-            // `settle` removes a renewal that completes. A completed one is still here only if its task was aborted.
-            match state.renewal.as_ref().filter(|renewal| renewal.peek().is_none()) {
-                Some(renewal) => renewal.clone(),
-                None => state.renewal.insert(self.renewal()).clone(),
-            }
+        }
+        let tokens = Arc::clone(self);
+        let fetching = async move {
+            let outcome = tokens.fetch().await;
+            let settled = tokens.settle(outcome);
+            drop(renewal);
+            settled
         };
-        renewal.await
+        // A separate task, so that a caller that is dropped neither stops it for the others nor loses a token that was
+        // already issued. It runs with the trace id of this caller.
+        let task = tokio::spawn(trace::carried(fetching).in_current_span());
+        task.await
+            .unwrap_or_else(|_| Err(ApiError::of(running::TOKEN, Failure::NotSent, "the token request was aborted")))
+    }
+
+    fn usable(&self) -> Option<Arc<Token>> {
+        let state = self.state();
+        let current = state.current.as_ref().filter(|current| self.clock.elapsed() < current.renew_at)?;
+        Some(Arc::clone(&current.token))
     }
 
     /// Discards `token` because the API refused it. If many calls were refused with the same token, only the first call
@@ -136,61 +154,47 @@ impl Tokens {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a renewal in a separate task, so that a caller that is dropped neither stops it for the other callers nor
-    /// loses a token that was already issued.
-    fn renewal(self: &Arc<Self>) -> Renewal {
-        let tokens = Arc::clone(self);
-        let fetching = async move {
-            let outcome = tokens.fetch().await;
-            tokens.settle(outcome)
-        };
-        // The task runs with the trace id of the first caller.
-        let task = tokio::spawn(trace::carried(fetching).in_current_span());
-        async move { task.await.unwrap_or_else(|_| Err(Lost::not_sent("the token request was aborted"))) }
-            .boxed()
-            .shared()
-    }
-
     /// Stores the outcome of a renewal. If it failed while the old token is still valid, that token is used until it
     /// expires.
-    fn settle(&self, outcome: Result<Grant, Lost>) -> Outcome {
+    fn settle(&self, outcome: Result<Grant, ApiError>) -> Result<Arc<Token>, ApiError> {
         let mut state = self.state();
-        state.renewal = None;
+        state.renewals += 1;
+        state.failed = outcome.as_ref().err().cloned();
         let now = self.clock.elapsed();
         match outcome {
             Ok(grant) => {
-                state.issued += 1;
                 state.scopes = Some(grant.scopes.clone());
                 state.named = grant.named;
                 let expires_at = now.saturating_add(grant.life);
                 let renew_at = expires_at.saturating_sub(LARGEST_MARGIN.min(grant.life / 10));
-                let token = Arc::new(Token { serial: state.issued, grant });
+                let token = Arc::new(Token { serial: state.renewals, grant });
                 state.current = Some(Current { token: Arc::clone(&token), renew_at, expires_at });
                 Ok(token)
             }
-            Err(lost) => match &mut state.current {
-                Some(old) if now < old.expires_at && lost.failure != Failure::CredentialsRefused => {
+            Err(error) => match &mut state.current {
+                Some(old) if now < old.expires_at && error.failure != Failure::CredentialsRefused => {
                     old.renew_at = old.expires_at;
                     Ok(Arc::clone(&old.token))
                 }
-                _ => Err(lost),
+                _ => Err(error),
             },
         }
     }
 
-    async fn fetch(&self) -> Result<Grant, Lost> {
-        let reply = self.wire.exchange("token", self.request(), None, LARGEST_ANSWER, false, || self.masker()).await;
+    async fn fetch(&self) -> Result<Grant, ApiError> {
+        let masker = || self.masker();
+        let reply = self.wire.exchange(running::TOKEN, self.request(), None, LARGEST_ANSWER, false, masker).await;
         let outcome = reply.and_then(|reply| self.read(&reply));
-        self.wire.observer.token(match &outcome {
+        self.wire.observer().token(match &outcome {
             Ok(_) => TokenEnd::Issued,
-            Err(lost) if lost.failure == Failure::CredentialsRefused => TokenEnd::Refused,
+            Err(error) if error.failure == Failure::CredentialsRefused => TokenEnd::Refused,
             Err(_) => TokenEnd::Failed,
         });
-        outcome.map_err(|lost| Lost {
+        outcome.map_err(|error| ApiError {
             // Whatever the outcome of the token request, nothing was sent to the API.
-            failure: if lost.failure == Failure::NoAnswer { Failure::NotSent } else { lost.failure },
-            message: format!("token endpoint {}: {}", self.endpoint, lost.message),
-            ..lost
+            failure: if error.failure == Failure::NoAnswer { Failure::NotSent } else { error.failure },
+            message: format!("token endpoint {}: {}", self.endpoint, error.message),
+            ..error
         })
     }
 
@@ -211,42 +215,41 @@ impl Tokens {
     }
 
     /// Parses a response of the token endpoint (RFC 6749 sections 5.1 and 5.2).
-    fn read(&self, reply: &Reply) -> Result<Grant, Lost> {
-        let lost = |failure, message| Lost {
-            failure,
-            message,
-            correlation_id: Some(reply.correlation_id.clone()),
-            retry_after: reply.retry_after,
-            ended: None,
-        };
-        if !reply.status.is_success() {
-            let failure = if answer::refuses_a_grant(reply.status, &reply.body) {
-                Failure::CredentialsRefused
+    fn read(&self, reply: &Reply) -> Result<Grant, ApiError> {
+        let (status, body) = (reply.status, &reply.body);
+        let (failure, message) = if status.is_success() {
+            match answer::grant(body, self.credentials.scopes.as_deref()) {
+                Some(grant) => return Ok(grant),
+                None => (Failure::NotSent, "the response contains no bearer token".to_owned()),
+            }
+        } else {
+            let refusal = answer::refusal(status, body, false, || self.masker());
+            let message = format!("status {}: {}", status.as_u16(), refusal.message);
+            if answer::refuses_a_grant(status, body) {
+                (Failure::CredentialsRefused, self.hinted(message))
             } else {
-                Failure::NotSent
-            };
-            let message = answer::refusal(reply.status, &reply.body, false, || self.masker()).message;
-            let message = format!("status {}: {message}", reply.status.as_u16());
-            let hint =
-                (failure == Failure::CredentialsRefused).then(|| self.invisible()).filter(|hint| !hint.is_empty());
-            let message = hint.map_or(message.clone(), |hint| format!("{}{hint}", message.trim_end_matches('.')));
-            return Err(lost(failure, message));
-        }
-        answer::grant(&reply.body, self.credentials.scopes.as_deref())
-            .ok_or_else(|| lost(Failure::NotSent, "the response contains no bearer token".to_owned()))
+                (Failure::NotSent, message)
+            }
+        };
+        let correlation_id = Some(reply.correlation_id.clone());
+        let retry_after = reply.retry_after;
+        Err(ApiError { correlation_id, retry_after, ..ApiError::of(running::TOKEN, failure, message) })
     }
 
-    /// Names the credentials with invisible characters at an end, which whoever wrote them did not see.
-    fn invisible(&self) -> String {
+    /// Adds to a message which credentials have invisible characters at an end, which whoever wrote them did not see.
+    fn hinted(&self, message: String) -> String {
         let Credentials { client_id, client_secret, scopes } = &self.credentials;
         let all = [
             ("client id", client_id.as_str()),
             ("client secret", client_secret.expose_secret()),
             ("scopes", scopes.as_deref().unwrap_or_default()),
         ];
-        let described = all.into_iter().filter_map(|(name, value)| Some((name, invisible_ends(value)?)));
-        let sentence = |(name, ends)| format!(". Invisible characters are sent with the {name}: {ends}");
-        described.map(sentence).collect::<Vec<_>>().concat()
+        all.into_iter().filter_map(|(name, value)| Some((name, invisible_ends(value)?))).fold(
+            message,
+            |message, (name, ends)| {
+                format!("{}. Invisible characters are sent with the {name}: {ends}", message.trim_end_matches('.'))
+            },
+        )
     }
 
     fn masker(&self) -> Masker {

@@ -1,6 +1,5 @@
 //! Paths of the Connect API (contract sections 2, 5.1, 5.2 and 11), shared by the client and the dev server.
 
-use super::Selector;
 use super::scopes::Right::{
     self, ManageConnectors, ManageDeployments, ReadExtensions, ReadSubscriptions, ViewConnectors, ViewDeployments,
 };
@@ -20,51 +19,12 @@ pub const LARGEST_OFFSET: u32 = 10_000;
 /// Prefix of a path segment that identifies a resource by key.
 pub const KEY_PREFIX: &str = "key=";
 
-impl Selector {
-    /// Returns the last segment of a path: `{id}` or `key={key}`.
-    #[must_use]
-    pub fn segment(&self) -> String {
-        match self {
-            Self::Id(id) => encode(id),
-            Self::Key(key) => format!("{KEY_PREFIX}{}", encode(key)),
-        }
-    }
-}
-
-/// Returns the path of a project's deployments, or of the deployments in the token's scope if `project` is `None`.
+/// Returns the path of an operation in a project, for the resource with this id or key; `name` is empty for a list and for a
+/// create. Neither of the two can leave its segment.
 #[must_use]
-pub fn deployments(project: Option<&str>) -> String {
-    project.map_or_else(|| "/deployments".to_owned(), |project| format!("/{}/deployments", encode(project)))
-}
-
-/// Returns the path of one deployment.
-#[must_use]
-pub fn deployment(project: Option<&str>, selector: &Selector) -> String {
-    format!("{}/{}", deployments(project), selector.segment())
-}
-
-/// Returns the path of a published connector.
-#[must_use]
-pub fn connector(selector: &Selector) -> String {
-    format!("/connectors/{}", selector.segment())
-}
-
-/// Returns the path of a staged connector.
-#[must_use]
-pub fn connector_staged(selector: &Selector) -> String {
-    format!("{CONNECTORS_STAGED}/{}", selector.segment())
-}
-
-/// Returns the path of an Extension on the host of the HTTP API.
-#[must_use]
-pub fn extension(project: &str, selector: &Selector) -> String {
-    format!("/{}/extensions/{}", encode(project), selector.segment())
-}
-
-/// Returns the path of a Subscription on the host of the HTTP API.
-#[must_use]
-pub fn subscription(project: &str, selector: &Selector) -> String {
-    format!("/{}/subscriptions/{}", encode(project), selector.segment())
+pub fn path(operation: &str, project: &str, name: &str) -> String {
+    let (project, name) = (encode(project), encode(name));
+    template(operation).replace("{projectKey}", &project).replace("{id}", &name).replace("{key}", &name)
 }
 
 /// Returns the path of a frontend action below the prefix of its preset.
@@ -165,20 +125,22 @@ mod tests {
     #[test]
     fn paths_are_those_of_the_contract_and_no_segment_can_be_left() {
         for (path, expected) in [
-            (deployments(Some("demo")), "/demo/deployments"),
-            (deployments(None), "/deployments"),
-            (deployment(Some("demo"), &Selector::Key("tax-eu".into())), "/demo/deployments/key=tax-eu"),
-            (deployment(None, &Selector::Key("a_b".into())), "/deployments/key=a_b"),
-            (extension("demo", &Selector::Key("tax-cart".into())), "/demo/extensions/key=tax-cart"),
-            (subscription("demo", &Selector::Key("a/b".into())), "/demo/subscriptions/key=a%2Fb"),
-            (connector(&Selector::Key("demo-connector".into())), "/connectors/key=demo-connector"),
-            (connector(&Selector::Id("../drafts".into())), "/connectors/%2E%2E%2Fdrafts"),
-            (connector_staged(&Selector::Id("1".into())), "/connectors/drafts/1"),
-            (connector_staged(&Selector::Key("my-tax".into())), "/connectors/drafts/key=my-tax"),
-            (connector_staged(&Selector::Id("../search?a#b".into())), "/connectors/drafts/%2E%2E%2Fsearch%3Fa%23b"),
-            (connector_staged(&Selector::Id("%2e%2e".into())), "/connectors/drafts/%252e%252e"),
-            (connector_staged(&Selector::Id("a b\t/".into())), "/connectors/drafts/a%20b%09%2F"),
-            (connector_staged(&Selector::Id("key=x".into())), "/connectors/drafts/key%3Dx"),
+            (path("createDeployment", "demo", ""), "/demo/deployments"),
+            (path("createDeploymentUnscoped", "demo", ""), "/deployments"),
+            (path("getDeploymentByKey", "demo", "tax-eu"), "/demo/deployments/key=tax-eu"),
+            (path("getDeploymentById", "../x", "1"), "/%2E%2E%2Fx/deployments/1"),
+            (path("getDeploymentById", "{id}", "{projectKey}"), "/%7Bid%7D/deployments/%7BprojectKey%7D"),
+            (path("updateDeploymentByKeyUnscoped", "demo", "a_b"), "/deployments/key=a_b"),
+            (path("getExtensionByKey", "demo", "tax-cart"), "/demo/extensions/key=tax-cart"),
+            (path("getSubscriptionByKey", "demo", "a/b"), "/demo/subscriptions/key=a%2Fb"),
+            (path("getConnectorByKey", "demo", "demo-connector"), "/connectors/key=demo-connector"),
+            (path("getConnectorById", "demo", "../drafts"), "/connectors/%2E%2E%2Fdrafts"),
+            (path("getConnectorStagedById", "demo", "1"), "/connectors/drafts/1"),
+            (path("getConnectorStagedByKey", "demo", "my-tax"), "/connectors/drafts/key=my-tax"),
+            (path("getConnectorStagedById", "demo", "../search?a#b"), "/connectors/drafts/%2E%2E%2Fsearch%3Fa%23b"),
+            (path("getConnectorStagedById", "demo", "%2e%2e"), "/connectors/drafts/%252e%252e"),
+            (path("getConnectorStagedById", "demo", "a b\t/"), "/connectors/drafts/a%20b%09%2F"),
+            (path("getConnectorStagedById", "demo", "key=x"), "/connectors/drafts/key%3Dx"),
             (action("/service/action", "cart", "addToCart"), "/service/action/cart/addToCart"),
             (action("/service/action", "a/../b", "?x#y @"), "/service/action/a%2F%2E%2E%2Fb/%3Fx%23y%20%40"),
         ] {

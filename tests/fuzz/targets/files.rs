@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use connect_api::Selector;
 use connect_api::hosts::{AllowedHosts, Reach, is_public};
 use connect_api::routes;
 use connect_operator::crd::{AllowedNamespaces, ClusterConnectProject, ConnectProject, ConnectorDeployment};
@@ -83,7 +82,7 @@ pub(crate) fn addresses(data: &[u8]) {
             assert!(host.ends_with(".commercetools.com") && host.len() > ".commercetools.com".len(), "{host}");
             assert_eq!(endpoint.reach(), Reach::Public);
         }
-        let path = routes::deployment(Some("demo"), &Selector::Id(id.to_owned()));
+        let path = routes::path("getDeploymentById", "demo", id);
         if let Some(below) = endpoint.at(&path) {
             assert_eq!(below.origin(), called.origin(), "no id changes the host");
             assert!(below.path().starts_with(called.path().trim_end_matches('/')), "no id leaves the base path");

@@ -118,13 +118,12 @@ impl HttpConnect {
     pub(super) async fn listed<T: DeserializeOwned>(
         &self,
         operation: &'static str,
-        path: String,
         mut query: Vec<(&'static str, String)>,
         request: PageRequest,
     ) -> Result<Paged<T>, ApiError> {
         query.extend([("limit", request.limit.to_string()), ("offset", request.offset.to_string())]);
         let largest_body = self.settings.limits.page_body;
-        let reply = self.call(&Call { query, largest_body, ..self.get(operation, path) }).await?;
+        let reply = self.call(&Call { query, largest_body, ..self.get(operation, "") }).await?;
         let (page, left_out) = reply.read(answer::paged)?;
         if left_out.count > 0 {
             tracing::warn!(

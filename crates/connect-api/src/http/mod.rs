@@ -97,7 +97,9 @@ impl HttpConnect {
         self.tokens.granted()
     }
 
-    fn get(&self, operation: &'static str, path: String) -> Call<'_> {
+    /// Returns a read of the resource with this id or key; empty: of a list.
+    fn get(&self, operation: &'static str, name: &str) -> Call<'_> {
+        let path = routes::path(operation, &self.settings.project_key, name);
         Call {
             operation,
             method: Method::GET,
@@ -116,8 +118,7 @@ impl HttpConnect {
 impl ConnectApi for HttpConnect {
     fn deployments(&self, request: PageRequest) -> Answer<'_, Paged<Arc<Deployment>>> {
         Box::pin(async move {
-            let path = routes::deployments(Some(&self.settings.project_key));
-            let page = self.listed::<Deployment>("queryDeployments", path, Vec::new(), request).await?;
+            let page = self.listed::<Deployment>("queryDeployments", Vec::new(), request).await?;
             let Paged { limit, offset, count, total, results } = page;
             Ok(Paged { limit, offset, count, total, results: results.into_iter().map(Arc::new).collect() })
         })
@@ -125,21 +126,20 @@ impl ConnectApi for HttpConnect {
 
     fn deployment<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Deployment>> {
         let operation = selector.operation("getDeploymentById", "getDeploymentByKey");
-        Box::pin(self.maybe(self.get(operation, routes::deployment(Some(&self.settings.project_key), selector))))
+        Box::pin(self.maybe(self.get(operation, selector.name())))
     }
 
     fn create<'a>(&'a self, draft: &'a DeploymentDraft, send_before: Timestamp) -> Answer<'a, Deployment> {
-        let project = self.settings.project_key.as_str();
-        let (operation, project) = match self.settings.deployment_paths {
-            DeploymentPaths::Project => ("createDeployment", Some(project)),
-            DeploymentPaths::Unscoped => ("createDeploymentUnscoped", None),
+        let operation = match self.settings.deployment_paths {
+            DeploymentPaths::Project => "createDeployment",
+            DeploymentPaths::Unscoped => "createDeploymentUnscoped",
         };
         Box::pin(self.one(Call {
             method: Method::POST,
             body: Some(json(draft)),
             secrets: draft.secured_values().map(ExposeSecret::expose_secret).collect(),
             send_before: Some(send_before),
-            ..self.get(operation, routes::deployments(project))
+            ..self.get(operation, "")
         }))
     }
 
@@ -150,27 +150,26 @@ impl ConnectApi for HttpConnect {
         action: &'a RedeployAction,
         send_before: Timestamp,
     ) -> Answer<'a, Option<Deployment>> {
-        let project = self.settings.project_key.as_str();
-        let (operation, project) = match (selector, self.settings.deployment_paths) {
-            (Selector::Id(_), _) => ("updateDeploymentById", Some(project)),
-            (Selector::Key(_), DeploymentPaths::Project) => ("updateDeploymentByKey", Some(project)),
-            (Selector::Key(_), DeploymentPaths::Unscoped) => ("updateDeploymentByKeyUnscoped", None),
+        let by_key = match self.settings.deployment_paths {
+            DeploymentPaths::Project => "updateDeploymentByKey",
+            DeploymentPaths::Unscoped => "updateDeploymentByKeyUnscoped",
         };
+        let operation = selector.operation("updateDeploymentById", by_key);
         let update = DeploymentUpdate { version, actions: vec![DeploymentUpdateAction::Redeploy(action.clone())] };
         Box::pin(self.maybe(Call {
             method: Method::POST,
             body: Some(json(&update)),
             secrets: action.secured_values().map(ExposeSecret::expose_secret).collect(),
             send_before: Some(send_before),
-            ..self.get(operation, routes::deployment(project, selector))
+            ..self.get(operation, selector.name())
         }))
     }
 
     fn undeploy<'a>(&'a self, selector: &'a Selector, send_before: Timestamp) -> Answer<'a, Option<Deployment>> {
         Box::pin(async move {
             let operation = selector.operation("deleteDeploymentById", "deleteDeploymentByKey");
-            let path = routes::deployment(Some(&self.settings.project_key), selector);
-            let call = Call { method: Method::DELETE, send_before: Some(send_before), ..self.get(operation, path) };
+            let call = self.get(operation, selector.name());
+            let call = Call { method: Method::DELETE, send_before: Some(send_before), ..call };
             match self.maybe(call).await {
                 // The service accepted the request, whatever the body was; a read returns the result.
                 Err(error) if error.failure == Failure::Unreadable => {
@@ -183,12 +182,12 @@ impl ConnectApi for HttpConnect {
 
     fn connector<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Connector>> {
         let operation = selector.operation("getConnectorById", "getConnectorByKey");
-        Box::pin(self.maybe(Call { optional: true, ..self.get(operation, routes::connector(selector)) }))
+        Box::pin(self.maybe(Call { optional: true, ..self.get(operation, selector.name()) }))
     }
 
     fn staged<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<ConnectorStaged>> {
         let operation = selector.operation("getConnectorStagedById", "getConnectorStagedByKey");
-        Box::pin(self.maybe(self.get(operation, routes::connector_staged(selector))))
+        Box::pin(self.maybe(self.get(operation, selector.name())))
     }
 }
 

@@ -9,7 +9,6 @@ use crate::api::{Answer, ConnectApi, PageRequest, Selector};
 use crate::error::{ApiError, Failure};
 use crate::model::{Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Paged};
 use crate::registry::{ConnectorQuery, StagedApi, StagedQuery};
-use crate::routes;
 
 impl HttpConnect {
     /// `searchConnectors`: returns one page, in no guaranteed order. Records that cannot be decoded are omitted from
@@ -18,7 +17,7 @@ impl HttpConnect {
     /// # Errors
     /// Those of the operations of [`StagedApi`].
     pub async fn search(&self, query: &ConnectorQuery, page: PageRequest) -> Result<Paged<Connector>, ApiError> {
-        self.listed("searchConnectors", routes::CONNECTOR_SEARCH.to_owned(), query.parameters(), page).await
+        self.listed("searchConnectors", query.parameters(), page).await
     }
 
     /// `queryConnectorsStaged`: returns one page, in no guaranteed order. Records that cannot be decoded are omitted
@@ -27,7 +26,7 @@ impl HttpConnect {
     /// # Errors
     /// Those of the operations of [`StagedApi`].
     pub async fn all_staged(&self, query: &StagedQuery, page: PageRequest) -> Result<Paged<ConnectorStaged>, ApiError> {
-        self.listed("queryConnectorsStaged", routes::CONNECTORS_STAGED.to_owned(), query.parameters(), page).await
+        self.listed("queryConnectorsStaged", query.parameters(), page).await
     }
 }
 
@@ -37,7 +36,7 @@ impl StagedApi for HttpConnect {
             method: Method::POST,
             body: Some(json(draft)),
             send_before: Some(send_before),
-            ..self.get("createConnectorStaged", routes::CONNECTORS_STAGED.to_owned())
+            ..self.get("createConnectorStaged", "")
         }))
     }
 
@@ -52,15 +51,15 @@ impl StagedApi for HttpConnect {
             method: Method::POST,
             body: Some(json(update)),
             send_before: Some(send_before),
-            ..self.get(operation, routes::connector_staged(selector))
+            ..self.get(operation, selector.name())
         }))
     }
 
     fn discard<'a>(&'a self, selector: &'a Selector, send_before: Timestamp) -> Answer<'a, Option<ConnectorStaged>> {
         Box::pin(async move {
             let operation = selector.operation("deleteConnectorStagedById", "deleteConnectorStagedByKey");
-            let path = routes::connector_staged(selector);
-            let call = Call { method: Method::DELETE, send_before: Some(send_before), ..self.get(operation, path) };
+            let call = self.get(operation, selector.name());
+            let call = Call { method: Method::DELETE, send_before: Some(send_before), ..call };
             match self.maybe(call).await {
                 // The service accepted the request, whatever the body was; a read returns the result.
                 Err(error) if error.failure == Failure::Unreadable => self.staged(selector).await.map_err(|_| error),

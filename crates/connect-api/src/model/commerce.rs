@@ -6,25 +6,13 @@ use serde::{Deserialize, Serialize};
 use crate::lenient::nullable;
 
 /// An API Extension.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Extension {
-    /// Unique id.
-    #[serde(default, deserialize_with = "nullable")]
-    pub id: String,
-    /// Current version.
-    #[serde(default, deserialize_with = "nullable")]
-    pub version: i64,
-    /// Key, unique in the project.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<String>,
-    /// The target that the Extension calls.
-    #[serde(default, deserialize_with = "nullable")]
-    pub destination: Destination,
-}
-
+pub type Extension = Resource;
 /// A Subscription.
+pub type Subscription = Resource;
+
+/// An Extension or a Subscription.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Subscription {
+pub struct Resource {
     /// Unique id.
     #[serde(default, deserialize_with = "nullable")]
     pub id: String,
@@ -34,7 +22,7 @@ pub struct Subscription {
     /// Key, unique in the project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// The target that receives the messages.
+    /// What an Extension calls, or what receives the messages of a Subscription.
     #[serde(default, deserialize_with = "nullable")]
     pub destination: Destination,
 }

@@ -212,7 +212,7 @@ impl ConnectApi for Line {
 
     fn deployment<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Deployment>> {
         let selector = selector.clone();
-        self.ask("getDeploymentById", format!("get {}", segment(selector)), None, move |remote, now| {
+        self.ask("getDeploymentById", format!("get {}", selector.segment()), None, move |remote, now| {
             present(remote.world.read(PROJECT, &selector, now))
         })
     }
@@ -235,10 +235,11 @@ impl ConnectApi for Line {
         send_before: Timestamp,
     ) -> Answer<'a, Option<Deployment>> {
         let (selector, action) = (selector.clone(), action.clone());
-        let name = format!("redeploy {} from {version}", segment(selector));
+        let name = format!("redeploy {} from {version}", selector.segment());
         let sent = action.configuration_values.as_deref().unwrap_or_default();
         let values = values(sent, action.global_configuration.as_ref());
-        let asked = Asked::Deployment(Verb::Redeploy { id: segment(selector), values, moves: action.update_connector });
+        let asked =
+            Asked::Deployment(Verb::Redeploy { id: selector.segment(), values, moves: action.update_connector });
         let effect = move |world: &mut World, now| world.redeploy(PROJECT, &selector, version, &action, now);
         let done = self.change("updateDeploymentById", name, send_before, asked, effect, |made| made.id.clone());
         Box::pin(async move { found(done.await) })
@@ -246,8 +247,8 @@ impl ConnectApi for Line {
 
     fn undeploy<'a>(&'a self, selector: &'a Selector, send_before: Timestamp) -> Answer<'a, Option<Deployment>> {
         let selector = selector.clone();
-        let name = format!("undeploy {}", segment(selector));
-        let asked = Asked::Deployment(Verb::Undeploy { id: segment(selector) });
+        let name = format!("undeploy {}", selector.segment());
+        let asked = Asked::Deployment(Verb::Undeploy { id: selector.segment() });
         let effect = move |world: &mut World, now| world.undeploy(PROJECT, &selector, now);
         let done = self.change("deleteDeploymentById", name, send_before, asked, effect, |made| made.id.clone());
         Box::pin(async move { found(done.await) })
@@ -255,14 +256,14 @@ impl ConnectApi for Line {
 
     fn connector<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Connector>> {
         let selector = selector.clone();
-        self.ask("getConnectorByKey", format!("connector {}", segment(selector)), None, move |remote, now| {
+        self.ask("getConnectorByKey", format!("connector {}", selector.segment()), None, move |remote, now| {
             present(remote.world.read_connector(&[PROJECT.to_owned()], &selector, now))
         })
     }
 
     fn staged<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<ConnectorStaged>> {
         let selector = selector.clone();
-        self.ask("getConnectorStagedByKey", format!("staged {}", segment(selector)), None, move |remote, now| {
+        self.ask("getConnectorStagedByKey", format!("staged {}", selector.segment()), None, move |remote, now| {
             present(remote.world.read_staged(&[PROJECT.to_owned()], &selector, now))
         })
     }
@@ -316,7 +317,13 @@ fn values(configurations: &[ApplicationConfiguration], global: Option<&GlobalCon
     values.with_defaults()
 }
 
-/// Returns how the simulated remote knows a deployment: by its id, or by `key=` and its key.
-fn segment(selector: &Selector) -> String {
-    selector.operation("", "key=").to_owned() + selector.name()
+/// How the simulated remote knows a record: by its id, or by `key=` and its key.
+trait Segment {
+    fn segment(&self) -> String;
+}
+
+impl Segment for Selector {
+    fn segment(&self) -> String {
+        self.operation("", "key=").to_owned() + self.name()
+    }
 }

@@ -7,7 +7,7 @@ use connect_api::registry::StagedApi;
 use dev_server::World;
 use jiff::Timestamp;
 
-use super::{Asked, Line, PROJECT, StagedVerb, found};
+use super::{Asked, Line, PROJECT, Segment as _, StagedVerb, found};
 
 /// Returns the projects of the caller.
 fn projects() -> [String; 1] {

@@ -4,28 +4,11 @@
 //! The check uses what most clusters let every account read: the OpenAPI document of the group, and its list of kinds. Reading
 //! a `CustomResourceDefinition` requires a cluster-wide right, which an operator of one namespace does not have.
 
-use std::collections::BTreeMap;
-
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray,
-};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{Client, ResourceExt};
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{crd, names};
-
-/// The OpenAPI document of a group and version (Kubernetes API, "OpenAPI V3"), limited to the fields that are used.
-#[derive(Deserialize)]
-struct Document {
-    components: Components,
-}
-
-#[derive(Deserialize)]
-struct Components {
-    #[serde(default)]
-    schemas: BTreeMap<String, Value>,
-}
 
 /// What to do if the API server does not answer these questions of an account.
 pub const DISCOVERY: &str = "Bind a ClusterRole with get of these nonResourceURLs, such as system:discovery or that of the \
@@ -44,18 +27,18 @@ pub fn is_not_told(error: &kube::Error) -> bool {
 /// Those of the API server.
 pub async fn missing(client: &Client) -> Result<Vec<String>, kube::Error> {
     let request = http::Request::get(names::OPENAPI_PATH).body(Vec::new()).map_err(kube::Error::HttpError)?;
-    let served = match client.request::<Document>(request).await {
-        Ok(document) => document.components.schemas,
-        Err(kube::Error::Api(status)) if status.code == 404 => BTreeMap::new(),
+    let document = match client.request::<Value>(request).await {
+        Ok(document) => document,
+        Err(kube::Error::Api(status)) if status.code == 404 => Value::Null,
         Err(error) => return Err(error),
     };
     let mut missing = Vec::new();
     for needed in crd::all() {
         let name = needed.name_any();
-        match schema_of(&served, &needed.spec.names.kind) {
+        match schema_of(&document, &needed.spec.names.kind) {
             None => missing.push(format!("CustomResourceDefinition {name} with version {}", names::VERSION)),
-            Some(found) => {
-                missing.extend(fields(&needed, &found).into_iter().map(|field| format!("{name}: {field}")));
+            Some(served) => {
+                missing.extend(fields(&needed, served).into_iter().map(|field| format!("{name}: {field}")));
             }
         }
     }
@@ -74,39 +57,38 @@ pub async fn is_served(client: &Client, plural: &str) -> Result<bool, kube::Erro
     }
 }
 
-/// Returns the served schema of a kind of this operator. A schema that cannot be parsed counts as one without fields.
-fn schema_of(served: &BTreeMap<String, Value>, kind: &str) -> Option<JSONSchemaProps> {
+/// Returns the schema of a kind of this operator in an OpenAPI document of a group and version (Kubernetes API, "OpenAPI V3").
+fn schema_of<'d>(document: &'d Value, kind: &str) -> Option<&'d Value> {
     let is_it = |schema: &&Value| {
         let kinds = schema["x-kubernetes-group-version-kind"].as_array();
         kinds.into_iter().flatten().any(|it| it["kind"] == kind && it["group"] == names::GROUP)
     };
-    served.values().find(is_it).map(|schema| serde_json::from_value(schema.clone()).unwrap_or_default())
+    document["components"]["schemas"].as_object()?.values().find(is_it)
 }
 
 /// Returns the fields of the status and the spec that `served` lacks.
-fn fields(needed: &CustomResourceDefinition, served: &JSONSchemaProps) -> Vec<String> {
+fn fields(needed: &CustomResourceDefinition, served: &Value) -> Vec<String> {
     let mut missing = Vec::new();
     for version in needed.spec.versions.iter().filter(|version| version.name == names::VERSION) {
-        let schema = version.schema.as_ref().and_then(|schema| schema.open_api_v3_schema.as_ref());
-        compare("", schema.unwrap_or(&JSONSchemaProps::default()), served, &mut missing);
+        // What cannot be written as JSON is no schema, and needs no field.
+        let needed = serde_json::to_value(&version.schema).unwrap_or_default();
+        compare("", &needed["openAPIV3Schema"], served, &mut missing);
     }
     missing
 }
 
-fn compare(path: &str, needed: &JSONSchemaProps, served: &JSONSchemaProps, missing: &mut Vec<String>) {
-    if served.x_kubernetes_preserve_unknown_fields == Some(true) {
+fn compare(path: &str, needed: &Value, served: &Value, missing: &mut Vec<String>) {
+    if served["x-kubernetes-preserve-unknown-fields"] == true {
         return;
     }
-    for (name, property) in needed.properties.iter().flatten() {
+    for (name, property) in needed["properties"].as_object().into_iter().flatten() {
         let path = format!("{path}.{name}");
-        match served.properties.as_ref().and_then(|properties| properties.get(name)) {
+        match served["properties"].get(name) {
             Some(found) => compare(&path, property, found, missing),
             None => missing.push(path),
         }
     }
-    if let (Some(JSONSchemaPropsOrArray::Schema(needed)), Some(JSONSchemaPropsOrArray::Schema(served))) =
-        (&needed.items, &served.items)
-    {
+    if let (Some(needed), Some(served)) = (needed.get("items"), served.get("items")) {
         compare(&format!("{path}[]"), needed, served, missing);
     }
 }
@@ -125,9 +107,9 @@ mod tests {
         schema["x-kubernetes-group-version-kind"] =
             json!([{"group": names::GROUP, "kind": "ConnectorDeployment", "version": names::VERSION}]);
         let served = |schema: &Value| {
-            let served =
-                BTreeMap::from([("io.connect-operator.v1alpha1.ConnectorDeployment".to_owned(), schema.clone())]);
-            schema_of(&served, "ConnectorDeployment").map(|found| fields(&needed, &found))
+            let name = "io.connect-operator.v1alpha1.ConnectorDeployment";
+            let document = json!({"components": {"schemas": {name: schema}}});
+            schema_of(&document, "ConnectorDeployment").map(|found| fields(&needed, found))
         };
         assert_eq!(served(&schema), Some(Vec::new()));
         let status = schema["properties"]["status"]["properties"].as_object_mut().expect("a status with properties");

@@ -2,7 +2,7 @@
 //! `docs/operations/tracing.md`. The spans of calls of the Connect API are made by its client (`connect-api/http/span`).
 
 use connect_api::trace;
-use http::{Request, StatusCode};
+use http::{Method, StatusCode};
 use tracing::Span;
 use tracing::field::Empty;
 
@@ -50,21 +50,19 @@ pub fn round(name: &'static str, project: &str) -> Span {
 /// Creates the span of a request to the API server. Requests outside of a reconcile, such as those for the Lease, have
 /// none.
 #[must_use]
-pub fn cluster_request<B>(request: &Request<B>) -> Span {
+pub fn cluster_request(method: &Method) -> Span {
     if trace::current().is_none() {
         return Span::none();
     }
-    // Templates are made only for a span that is recorded.
-    let (method, path) = (request.method().as_str(), request.uri().path());
+    let method = method.as_str();
     tracing::info_span!(
         target: trace::EXPORTED,
         "request",
-        otel.name = %format_args!("{method} {}", template(path)),
+        otel.name = method,
         otel.kind = "client",
         otel.status_code = Empty,
         "http.request.method" = method,
         "http.response.status_code" = Empty,
-        "url.template" = template(path),
         "error.type" = Empty,
     )
 }
@@ -84,55 +82,4 @@ pub fn cluster_answered(span: &Span, status: Option<StatusCode>) {
 fn failed(span: &Span, why: &str) {
     span.record("error.type", why);
     span.record("otel.status_code", "ERROR");
-}
-
-/// Returns the path of a request to the API server without names of namespaces and objects; empty for a path of another
-/// form.
-fn template(path: &str) -> String {
-    let segments: Vec<_> = path.split('/').skip(1).collect();
-    let (group, rest) = match segments[..] {
-        ["api", _, ..] => segments.split_at(2),
-        ["apis", _, _, ..] => segments.split_at(3),
-        _ => return String::new(),
-    };
-    let (namespace, resource) = match rest {
-        ["namespaces", _, _, ..] => (&["namespaces", "{namespace}"][..], &rest[2..]),
-        _ => (&[][..], rest),
-    };
-    let mut template: Vec<_> = [group, namespace, resource].concat();
-    let name = group.len() + namespace.len() + 1;
-    if let Some(name) = template.get_mut(name) {
-        *name = "{name}";
-    }
-    format!("/{}", template.join("/"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn templates_have_no_names() {
-        for (path, expected) in [
-            ("/api/v1/namespaces/shop/secrets/tax", "/api/v1/namespaces/{namespace}/secrets/{name}"),
-            ("/api/v1/namespaces/shop/secrets", "/api/v1/namespaces/{namespace}/secrets"),
-            ("/api/v1/namespaces/shop", "/api/v1/namespaces/{name}"),
-            ("/api/v1/secrets", "/api/v1/secrets"),
-            (
-                "/apis/connect-operator.io/v1alpha1/namespaces/shop/connectordeployments/tax/status",
-                "/apis/connect-operator.io/v1alpha1/namespaces/{namespace}/connectordeployments/{name}/status",
-            ),
-            (
-                "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/a.b",
-                "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}",
-            ),
-            ("/apis/events.k8s.io/v1", "/apis/events.k8s.io/v1"),
-            ("/version", ""),
-            ("/api", ""),
-            ("/", ""),
-            ("", ""),
-        ] {
-            assert_eq!(template(path), expected, "{path}");
-        }
-    }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clock::Clock;
-use connect_api::http::{Authorities, BuildError, collector_client};
+use connect_api::http::{Authorities, collector_client};
 use connect_api::trace;
 use opentelemetry::KeyValue;
 use opentelemetry::trace::{SpanId, TraceId, TracerProvider as _};
@@ -35,19 +35,9 @@ const FLUSH: Duration = Duration::from_secs(3);
 /// Pause between two lines of the log about a collector that does not accept spans.
 const REPORT_AGAIN: Duration = Duration::from_mins(10);
 
-/// Why traces are not exported although a collector is named.
-#[derive(Debug, thiserror::Error)]
-pub enum Unusable {
-    /// The client cannot be created.
-    #[error(transparent)]
-    Client(#[from] BuildError),
-    /// The SDK refuses the environment. Its own message would show the value, which may have credentials.
-    #[error(
-        "the endpoint in OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is not an HTTP URL, or \
-         OTEL_EXPORTER_OTLP_COMPRESSION names an unsupported compression"
-    )]
-    Environment,
-}
+/// The SDK's own message would show the value, which may have credentials.
+const UNUSABLE: &str = "the endpoint in OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is not an HTTP URL, \
+                        or OTEL_EXPORTER_OTLP_COMPRESSION names an unsupported compression";
 
 /// The export of traces.
 #[derive(Debug)]
@@ -61,20 +51,21 @@ impl Traces {
     /// nothing yet.
     ///
     /// # Errors
-    /// If the certificates cannot be read, or the environment has a value that cannot be used.
-    pub fn start(authorities: &Authorities) -> Result<Option<Self>, Unusable> {
+    /// Why traces are not exported although a collector is named: the certificates cannot be read, or the environment has a
+    /// value that cannot be used.
+    pub fn start(authorities: &Authorities) -> Result<Option<Self>, String> {
         if !is_wanted(|name| std::env::var(name).ok()) {
             return Ok(None);
         }
         let collector = Collector {
-            client: collector_client(authorities)?,
+            client: collector_client(authorities).map_err(|error| error.to_string())?,
             runtime: Handle::current(),
             clock: Clock::system(),
             reported: Arc::default(),
         };
         let exporter = SpanExporter::builder().with_http().with_http_client(collector.clone());
         let provider = SdkTracerProvider::builder()
-            .with_batch_exporter(exporter.build().map_err(|_| Unusable::Environment)?)
+            .with_batch_exporter(exporter.build().map_err(|_| UNUSABLE)?)
             .with_id_generator(LogIds::default())
             .with_resource(resource())
             .build();

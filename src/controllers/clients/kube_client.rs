@@ -111,7 +111,7 @@ pub fn client(access: Access, limits: Limits) -> Result<Client, Error> {
             if is_watch(&request) {
                 return inner.send(request).await.map_err(BoxError::from);
             }
-            let span = spans::cluster_request(&request);
+            let span = spans::cluster_request(request.method());
             let answer = tokio::time::timeout(limits.answer, inner.send(request)).instrument(span.clone()).await;
             let answer = match answer {
                 Ok(answer) => answer.map_err(BoxError::from),

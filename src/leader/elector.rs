@@ -25,31 +25,8 @@ use crate::names;
 
 /// Why this process stopped leading. The process must end, since another may lead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Lost {
-    /// The leader did not renew the Lease in time.
-    #[error(
-        "Lease {lease} was not renewed within {deadline:?} ({why}): another replica takes over, and this process ends"
-    )]
-    NotRenewed {
-        /// The Lease.
-        lease: LeaseName,
-        /// The renew deadline.
-        deadline: Duration,
-        /// Why the last attempt failed.
-        why: String,
-    },
-    /// Another candidate holds the Lease.
-    #[error("Lease {lease} is held by {holder} now: this process ends")]
-    Taken {
-        /// The Lease.
-        lease: LeaseName,
-        /// Identity of its holder.
-        holder: String,
-    },
-    /// The loop ended, which it does only on request.
-    #[error("the election of Lease {0} broke off: this process ends")]
-    Broken(LeaseName),
-}
+#[error("Lease {0}: this process ends")]
+pub struct Lost(String);
 
 /// A running election. Dropping it ends the loop without releasing the Lease.
 #[derive(Debug)]
@@ -93,6 +70,20 @@ impl Election {
         Self { lease: lease.clone(), won, end, task }
     }
 
+    /// Returns an election without other candidates: this process leads until it gives up. Needs a tokio runtime.
+    #[must_use]
+    pub fn alone(lease: &LeaseName) -> Self {
+        let (_, won) = watch::channel(true);
+        let (end, mut ended) = watch::channel(false);
+        let mut task = JoinSet::new();
+        task.spawn(async move {
+            // A dropped sender ends it too.
+            let _ = ended.wait_for(|end| *end).await;
+            Ok(())
+        });
+        Self { lease: lease.clone(), won, end, task }
+    }
+
     /// Returns once this process leads. Cancel safe.
     ///
     /// # Errors
@@ -123,7 +114,7 @@ impl Election {
 fn lost(ended: Option<Result<Result<(), Lost>, tokio::task::JoinError>>, lease: &LeaseName) -> Lost {
     match ended {
         Some(Ok(Err(lost))) => lost,
-        _ => Lost::Broken(lease.clone()),
+        _ => Lost(format!("{lease}: the election broke off")),
     }
 }
 
@@ -145,13 +136,8 @@ struct Elector {
     trouble: String,
 }
 
-/// The outcome of an attempt.
-enum Attempt {
-    /// This process holds the Lease.
-    Held,
-    /// Another candidate holds it, for at least `left`.
-    Anothers { holder: String, left: Duration },
-}
+/// The holder of the Lease, if it is another candidate, and how long that one holds it at least.
+type Another = Option<(String, Duration)>;
 
 impl Elector {
     async fn run(mut self, mut end: watch::Receiver<bool>) -> Result<(), Lost> {
@@ -184,14 +170,14 @@ impl Elector {
         };
         match attempt {
             // The deadline may have passed already, if this process was suspended during the call.
-            Ok(Attempt::Held) if self.fence.holds() => {
+            Ok(None) if self.fence.holds() => {
                 self.lead();
                 Ok(self.timing.retry)
             }
-            Ok(Attempt::Held) if self.leads() => Err(self.not_renewed()),
-            Ok(Attempt::Held) => Ok(Duration::ZERO),
-            Ok(Attempt::Anothers { holder, .. }) if self.leads() => Err(self.taken(holder)),
-            Ok(Attempt::Anothers { holder, left }) => {
+            Ok(None) if self.leads() => Err(self.not_renewed()),
+            Ok(None) => Ok(Duration::ZERO),
+            Ok(Some((holder, _))) if self.leads() => Err(self.taken(&holder)),
+            Ok(Some((holder, left))) => {
                 self.follow(holder);
                 Ok(left.min(self.timing.retry))
             }
@@ -205,7 +191,7 @@ impl Elector {
         }
     }
 
-    async fn attempt(&mut self) -> Result<Attempt, kube::Error> {
+    async fn attempt(&mut self) -> Result<Another, kube::Error> {
         let found = match self.stored.take() {
             Some(lease) => Some(lease),
             None => self.read().await?,
@@ -215,11 +201,11 @@ impl Elector {
         // Taken before the call: others read the written record only after it, so they count from a later time.
         let deadline = self.clock.elapsed() + self.timing.renew_deadline;
         match step {
-            Step::Wait { holder, left } => return Ok(Attempt::Anothers { holder, left }),
+            Step::Wait { holder, left } => return Ok(Some((holder, left))),
             Step::Write(spec) => self.stored = Some(self.write(found, spec).await?),
         }
         self.fence.hold_until(deadline);
-        Ok(Attempt::Held)
+        Ok(None)
     }
 
     fn leads(&self) -> bool {
@@ -239,14 +225,15 @@ impl Elector {
         }
     }
 
-    fn taken(&self, holder: String) -> Lost {
+    fn taken(&self, holder: &str) -> Lost {
         self.stop();
-        Lost::Taken { lease: self.lease.clone(), holder }
+        Lost(format!("{} is held by {holder} now", self.lease))
     }
 
     fn not_renewed(&self) -> Lost {
         self.stop();
-        Lost::NotRenewed { lease: self.lease.clone(), deadline: self.timing.renew_deadline, why: self.trouble.clone() }
+        let (lease, deadline, why) = (&self.lease, self.timing.renew_deadline, &self.trouble);
+        Lost(format!("{lease} was not renewed within {deadline:?} ({why}), so that another replica takes over"))
     }
 
     fn stop(&self) {

@@ -1,6 +1,5 @@
 //! `run`: runs the controllers until the process is asked to end; with `--leader-elect` only while this process leads.
 
-mod leadership;
 mod start;
 mod telemetry;
 
@@ -19,6 +18,7 @@ use connect_api::hosts::{AllowedHosts, BadPattern};
 use connect_api::http::Limits;
 use kube::core::Selector;
 use rustix::process::{Resource, getrlimit, setrlimit};
+use uuid::Uuid;
 
 use self::health::{Health, Stage};
 use self::listen::{Addresses, ListenError};
@@ -33,12 +33,11 @@ use crate::controllers::objects::secret;
 use crate::controllers::reconcile::panics;
 use crate::crd::DeletionPolicy;
 use crate::leader::scope::Labels;
-use crate::leader::{LeaseName, Lost, Scope, fenced, selector};
+use crate::leader::{Election, LeaseName, Lost, Scope, Timing, fenced, selector};
 use crate::metrics::Metrics;
 use crate::names;
 use crate::telemetry::LogFormat;
 
-use self::leadership::Leadership;
 use self::telemetry::Telemetry;
 use crate::cli::cluster::Connection;
 use crate::cli::{CaFileError, asked_to_end, authorities, completion};
@@ -217,8 +216,7 @@ pub(in crate::cli) async fn run_with(
     let health = Health::new(Arc::clone(&metrics), Arc::clone(&lists));
     let addresses = Addresses { metrics: args.metrics_listen, health: args.health_listen };
     let _listening = listen::listen(addresses, &metrics, &health)?;
-    let (install, fence) =
-        if args.leader_elect { (Some(name), Fence::closed(clock.clone())) } else { (None, Fence::none()) };
+    let fence = if args.leader_elect { Fence::closed(clock.clone()) } else { Fence::none() };
     let around = ClientContext { clock: clock.clone(), fence: fence.clone(), observer: metrics.clone() };
     let mut shutdown = std::pin::pin!(shutdown);
     let ready = async {
@@ -229,12 +227,16 @@ pub(in crate::cli) async fn run_with(
         () = ready => {}
         () = &mut shutdown => return Ok(()),
     }
-    let mut leadership = Leadership::seek(&client, install.as_ref(), &labels, &clock, &fence);
+    let mut election = if args.leader_elect {
+        Election::start(client.clone(), &name, labels.clone(), identity(), Timing::default(), &clock, &fence)
+    } else {
+        Election::alone(&name)
+    };
     health.set_stage(Stage::StandsBy);
     tokio::select! {
-        won = leadership.won() => won?,
+        won = election.won() => won?,
         () = &mut shutdown => {
-            leadership.give_up().await;
+            election.give_up().await;
             return Ok(());
         }
     }
@@ -243,14 +245,14 @@ pub(in crate::cli) async fn run_with(
     health.set_stage(Stage::AwaitsDigestKey);
     let key = tokio::select! {
         biased;
-        lost = leadership.lost() => return Err(lost.into()),
+        lost = election.lost() => return Err(lost.into()),
         () = &mut shutdown => None,
         key = start::digest_key(&client, &namespace, &args.digest_key_secret, &labels) => Some(key),
     };
     let digest_key = match key {
         Some(Ok(digest_key)) => digest_key,
         ended => {
-            leadership.give_up().await;
+            election.give_up().await;
             return ended.map_or(Ok(()), |failed| Ok(failed.map(drop)?));
         }
     };
@@ -283,11 +285,11 @@ pub(in crate::cli) async fn run_with(
     tokio::select! {
         biased;
         // Work in progress is dropped at once, because another process may lead now.
-        lost = leadership.lost() => return Err(lost.into()),
+        lost = election.lost() => return Err(lost.into()),
         () = manager::run(options, shutdown) => {}
     }
     tracing::info!("the controllers have ended");
-    leadership.give_up().await;
+    election.give_up().await;
     Ok(())
 }
 
@@ -304,6 +306,12 @@ fn allow_many_files() {
 /// Parses an address to listen on.
 pub(in crate::cli) fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| "give an IP address and a port, such as [::]:8080 or 127.0.0.1:8080".to_owned())
+}
+
+/// Returns an identity that is unique to this process and begins with the host name.
+fn identity() -> String {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    format!("{host}_{}", Uuid::new_v4())
 }
 
 fn hosts(flag: &'static str, patterns: &[String]) -> Result<AllowedHosts, RunError> {

@@ -57,51 +57,37 @@ impl Metrics {
     #[must_use]
     pub fn new(started: Timestamp) -> Arc<Self> {
         let mut registry = Registry::default();
-        let build_info = Family::<Labels<1>, Gauge>::default();
+        let into = &mut registry;
+        let build_info = added(into, families::BUILD_INFO, Family::<Labels<1>, Gauge>::default());
         build_info.get_or_create(&[("version", env!("CARGO_PKG_VERSION"))]).set(1);
-        add(&mut registry, families::BUILD_INFO, &build_info);
-        let process_start = Seconds::default();
+        let process_start = added(into, families::PROCESS_START, Seconds::default());
         process_start.set(between(Timestamp::UNIX_EPOCH, started).as_secs_f64());
-        add(&mut registry, families::PROCESS_START, &process_start);
-        let histogram = |family: families::Family| Histogram::new(family.bounds.iter().copied());
-        let metrics = Self {
-            leader: Gauge::default(),
-            reconciles: Family::default(),
-            reconcile_duration: Family::new_with_constructor(|| {
-                Histogram::new(families::RECONCILE_DURATION.bounds.iter().copied())
-            }),
-            remote_requests: Family::default(),
-            remote_request_duration: Family::new_with_constructor(|| {
-                Histogram::new(families::REMOTE_REQUEST_DURATION.bounds.iter().copied())
-            }),
-            rate_limit_wait: histogram(families::RATE_LIMIT_WAIT),
-            throttled: Counter::default(),
-            token_requests: Family::default(),
-            cluster_errors: Family::default(),
-            panics: Family::default(),
-            lists_refused: Family::default(),
-            process_cpu: Counter::default(),
-            process_memory: Gauge::default(),
-            registry: Registry::default(),
-        };
-        metrics.register(&mut registry);
-        Arc::new(Self { registry, ..metrics })
-    }
-
-    fn register(&self, registry: &mut Registry) {
-        add(registry, families::LEADER, &self.leader);
-        add(registry, families::RECONCILES, &self.reconciles);
-        add(registry, families::RECONCILE_DURATION, &self.reconcile_duration);
-        add(registry, families::REMOTE_REQUESTS, &self.remote_requests);
-        add(registry, families::REMOTE_REQUEST_DURATION, &self.remote_request_duration);
-        add(registry, families::RATE_LIMIT_WAIT, &self.rate_limit_wait);
-        add(registry, families::THROTTLED, &self.throttled);
-        add(registry, families::TOKEN_REQUESTS, &self.token_requests);
-        add(registry, families::CLUSTER_ERRORS, &self.cluster_errors);
-        add(registry, families::PANICS, &self.panics);
-        add(registry, families::LISTS_REFUSED, &self.lists_refused);
-        add(registry, families::PROCESS_CPU, &self.process_cpu);
-        add(registry, families::PROCESS_MEMORY, &self.process_memory);
+        let reconcile_duration: fn() -> Histogram = || histogram(families::RECONCILE_DURATION);
+        let remote_request_duration: fn() -> Histogram = || histogram(families::REMOTE_REQUEST_DURATION);
+        Arc::new(Self {
+            leader: added(into, families::LEADER, Gauge::default()),
+            reconciles: added(into, families::RECONCILES, Family::default()),
+            reconcile_duration: added(
+                into,
+                families::RECONCILE_DURATION,
+                Family::new_with_constructor(reconcile_duration),
+            ),
+            remote_requests: added(into, families::REMOTE_REQUESTS, Family::default()),
+            remote_request_duration: added(
+                into,
+                families::REMOTE_REQUEST_DURATION,
+                Family::new_with_constructor(remote_request_duration),
+            ),
+            rate_limit_wait: added(into, families::RATE_LIMIT_WAIT, histogram(families::RATE_LIMIT_WAIT)),
+            throttled: added(into, families::THROTTLED, Counter::default()),
+            token_requests: added(into, families::TOKEN_REQUESTS, Family::default()),
+            cluster_errors: added(into, families::CLUSTER_ERRORS, Family::default()),
+            panics: added(into, families::PANICS, Family::default()),
+            lists_refused: added(into, families::LISTS_REFUSED, Family::default()),
+            process_cpu: added(into, families::PROCESS_CPU, Counter::default()),
+            process_memory: added(into, families::PROCESS_MEMORY, Gauge::default()),
+            registry,
+        })
     }
 
     /// Encodes all families as `OpenMetrics` 1.0. The result is also valid in the Prometheus text format 0.0.4, since
@@ -172,16 +158,20 @@ impl Observer for Metrics {
     }
 }
 
-/// Registers a family under its name in the table, without the unit and `_total`, which the library appends.
-fn add(registry: &mut Registry, family: families::Family, metric: &(impl Metric + Clone)) {
+fn histogram(family: families::Family) -> Histogram {
+    Histogram::new(family.bounds.iter().copied())
+}
+
+/// Registers a metric under the name of its family, without the unit and `_total`, which the library appends.
+fn added<M: Metric + Clone>(registry: &mut Registry, family: families::Family, metric: M) -> M {
     let name = family.name.strip_suffix("_total").unwrap_or(family.name);
-    let unit = match family.unit {
-        "seconds" => Unit::Seconds,
-        "bytes" => Unit::Bytes,
-        _ => return registry.register(name, family.help, metric.clone()),
-    };
-    let name = name.strip_suffix(&format!("_{}", family.unit)).unwrap_or(name);
-    registry.register_with_unit(name, family.help, unit, metric.clone());
+    let short = name.strip_suffix(&format!("_{}", family.unit)).unwrap_or(name);
+    match family.unit {
+        "seconds" => registry.register_with_unit(short, family.help, Unit::Seconds, metric.clone()),
+        "bytes" => registry.register_with_unit(short, family.help, Unit::Bytes, metric.clone()),
+        _ => registry.register(name, family.help, metric.clone()),
+    }
+    metric
 }
 
 #[cfg(test)]

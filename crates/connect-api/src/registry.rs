@@ -44,10 +44,6 @@ pub struct ConnectorQuery {
     pub private: Option<bool>,
     /// The creator's company.
     pub creator_company: Option<String>,
-    /// Ids to search for.
-    pub ids: Vec<String>,
-    /// Keys to search for.
-    pub keys: Vec<String>,
     /// Systems that the connectors integrate with.
     pub integration_types: Vec<IntegrationType>,
     /// Sort order; syntax and fields are unspecified.
@@ -73,8 +69,6 @@ impl ConnectorQuery {
         parameters.add("text", &self.text);
         parameters.add("private", &self.private);
         parameters.add("creator.company", &self.creator_company);
-        parameters.add("id", &self.ids);
-        parameters.add("key", &self.keys);
         parameters.add("integrationTypes", &self.integration_types);
         parameters.add("sort", &self.sort);
         parameters.0
@@ -113,8 +107,6 @@ mod tests {
             text: Some("tax & more".into()),
             private: Some(true),
             creator_company: Some("Example".into()),
-            ids: words(&["1", "2"]),
-            keys: words(&["tax"]),
             integration_types: vec![IntegrationType::Tax, "moon".into()],
             sort: words(&["name asc", "key"]),
         };
@@ -122,9 +114,6 @@ mod tests {
             ("text", "tax & more"),
             ("private", "true"),
             ("creator.company", "Example"),
-            ("id", "1"),
-            ("id", "2"),
-            ("key", "tax"),
             ("integrationTypes", "tax"),
             ("integrationTypes", "moon"),
             ("sort", "name asc"),

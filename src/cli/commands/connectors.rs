@@ -114,7 +114,6 @@ pub(in crate::cli) async fn run(arguments: Connectors) -> Result<(), Failed> {
                 creator_company: search.company,
                 integration_types: search.types,
                 sort: search.sort,
-                ..ConnectorQuery::default()
             };
             let found = read("connectors", paging::connectors(&client, &query), search.limit).await?;
             print_records(search.output, &found, || vec![table(&found)])?;

@@ -50,9 +50,10 @@ pub struct Begin<'a> {
 }
 
 /// The state of the first list of a watch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FirstList {
     /// It is not complete.
+    #[default]
     Awaited,
     /// The API server refuses it.
     Refused,

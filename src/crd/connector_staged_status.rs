@@ -14,14 +14,6 @@ use super::shared::{RemoteIdentity, UNSEEN};
 pub const CERTIFICATION_COMMENTS: usize = 20;
 /// Maximum size of the certification comments as JSON, in bytes.
 pub const COMMENTS_SIZE: usize = 6 * 1024;
-/// Maximum size of the applications as JSON, in bytes.
-pub const STAGED_APPLICATIONS_SIZE: usize = 14 * 1024;
-/// Maximum size of an application's variables as JSON, in bytes, for plain and secured ones each.
-pub const STAGED_KEYS_SIZE: usize = 3 * 1024;
-/// Maximum number of applications in a status, as many as a deployment may name.
-pub const STAGED_APPLICATIONS: usize = 64;
-/// Maximum number of an application's variables in a status, for plain and secured ones each.
-pub const STAGED_KEYS: usize = 100;
 
 /// Observed state of the staged connector. Written by the operator only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -57,19 +49,9 @@ pub struct ConnectorStagedStatus {
     /// version of the operator does not know.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previewable: Option<PreviewPermission>,
-    /// Whether the connector is published and can be used.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub already_listed: Option<bool>,
-    /// Whether the staged connector differs from the published one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub has_changes: Option<bool>,
     /// Tag that was published last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published_tag: Option<String>,
-    /// Tag for which the preview permission was requested last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 256))]
-    pub previewed_tag: Option<String>,
     /// Findings about publishing, newest first; 20 at most, and as many as fit into 8 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 20), extend("x-kubernetes-list-type" = "atomic"))]
@@ -82,14 +64,6 @@ pub struct ConnectorStagedStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 20), extend("x-kubernetes-list-type" = "atomic"))]
     pub certification_comments: Vec<CertificationComment>,
-    /// Applications in the connect.yaml of the tag, and the variables that they declare; 64 at most, and as many as fit
-    /// into 14 KiB.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "atomic"))]
-    pub configurations: Vec<StagedApplication>,
-    /// First version in which the tag can be deployed as a preview.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub deployable: Option<StagedDeployable>,
     /// Last value of the annotation connect-operator.io/reconcile-requested-at that was handled.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
@@ -115,15 +89,10 @@ impl Default for ConnectorStagedStatus {
             remote: None,
             connector_status: None,
             previewable: None,
-            already_listed: None,
-            has_changes: None,
             published_tag: None,
-            previewed_tag: None,
             publishing_report: Vec::new(),
             previewable_report: Vec::new(),
             certification_comments: Vec::new(),
-            configurations: Vec::new(),
-            deployable: None,
             handled_reconcile_request: None,
             handled_redeploy_request: None,
             state: None,
@@ -143,34 +112,6 @@ pub struct CertificationComment {
     pub comment: String,
 }
 
-/// An application of a connector, and the variables that it declares.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct StagedApplication {
-    /// Name of the application.
-    pub application_name: String,
-    /// Type of the application, such as service, event or job.
-    pub application_type: String,
-    /// Plain variables; 100 at most, and as many as fit into 3 KiB.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 100), extend("x-kubernetes-list-type" = "atomic"))]
-    pub standard_configuration: Vec<StagedVariable>,
-    /// Secured variables; 100 at most, and as many as fit into 3 KiB.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 100), extend("x-kubernetes-list-type" = "atomic"))]
-    pub secured_configuration: Vec<StagedVariable>,
-}
-
-/// A variable that an application declares.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct StagedVariable {
-    /// Key for configurations of a ConnectorDeployment.
-    pub key: String,
-    /// Whether the variable must have a value.
-    pub required: bool,
-}
-
 /// Permission to deploy a staged connector: the API's `isPreviewable` (contract section 4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(transform = schema::leave_description_to_the_field)]
@@ -185,15 +126,4 @@ pub enum PreviewPermission {
     NotRequested,
     /// A value that this version of the operator does not know.
     Unknown,
-}
-
-/// The first version in which a tag can be deployed as a preview.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct StagedDeployable {
-    /// Digest of repository and tag.
-    #[schemars(length(max = 128))]
-    pub source: String,
-    /// First version of the connector in which the permission was observed.
-    pub version: i64,
 }

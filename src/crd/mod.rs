@@ -25,6 +25,7 @@ pub mod outputs;
 pub mod policies;
 pub mod schema;
 pub mod shared;
+pub mod state;
 pub mod verify;
 
 pub use action_check::{
@@ -49,11 +50,9 @@ pub use connector_staged::{
     ConnectorStaged, ConnectorStagedSpec, Publish, PublishAfter, StagedCreator, StagedRepository,
 };
 pub use connector_staged_state::{
-    CallOutcome, PreviewAnswer, RequestedPreview, SentContent, StagedCall, StagedCallKind, StagedState,
+    RequestedPreview, SentContent, StagedCall, StagedCallKind, StagedDeployable, StagedState,
 };
-pub use connector_staged_status::{
-    CertificationComment, ConnectorStagedStatus, PreviewPermission, StagedApplication, StagedDeployable, StagedVariable,
-};
+pub use connector_staged_status::{CertificationComment, ConnectorStagedStatus, PreviewPermission};
 pub use duration::{InvalidDuration, parse_duration};
 pub use frontend::{Frontend, FrontendPreset};
 pub use generate::{all, resources, yaml};

@@ -79,7 +79,8 @@ fn unfollowed(simulation: &Simulation, cluster: &Cluster) -> Option<String> {
             conditions::is_ready(&status.conditions) && status.previewable == Some(PreviewPermission::Granted)
         };
         let status = parsed.status.filter(may).unwrap_or_default();
-        let Some(deployable) = status.deployable.map(|deployable| deployable.version) else { continue };
+        let deployable = status.remembered().ok().and_then(|state| state.deployable);
+        let Some(deployable) = deployable.map(|deployable| deployable.version) else { continue };
         let id = value.pointer("/status/id").and_then(Value::as_str).unwrap_or_default();
         // The staged connector was deleted and created again under the same name: by rule 3 nothing is touched.
         if is_of_another(value, "IdentityChanged") {

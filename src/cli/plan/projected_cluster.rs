@@ -366,8 +366,10 @@ impl ProjectedCluster {
         let deployable = match status {
             // The plan for the staged connector itself covers what follows from its new spec.
             Some((generation, status)) if before || Some(status.observed_generation) == generation => {
-                let version = status.deployable.as_ref().map(|deployable| deployable.version);
-                version.ok_or_else(|| "it is not deployable yet; see its status".to_owned())
+                let deployable = status.remembered().ok().and_then(|state| state.deployable);
+                deployable
+                    .map(|deployable| deployable.version)
+                    .ok_or_else(|| "it is not deployable yet; see its status".to_owned())
             }
             _ => Err("the operator has not reconciled it yet".to_owned()),
         };

@@ -12,18 +12,19 @@ use connect_api::scopes::{self, Right};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::controllers::connector_staged::decide::{
-    self, Call, Decision, Input, Intent, Memory, Outcome, Response, Step,
-};
-use crate::controllers::connector_staged::desired::{self, Fields};
+use crate::controllers::connector_staged::call::{self, Response};
+use crate::controllers::connector_staged::decide::{self, Decision, Input, Memory, Step};
+use crate::controllers::connector_staged::desired;
+use crate::controllers::connector_staged::intent::{self, Intent};
 use crate::controllers::connector_staged::observed::{Observed, Permission, Phase};
+use crate::controllers::connector_staged::outcome::{self as reported, Outcome};
 use crate::controllers::connector_staged::proof::{self, Objects, ProofTarget};
 use crate::controllers::connector_staged::state::{CallKind, State};
-use crate::controllers::connector_staged::{intent, status};
+use crate::controllers::connector_staged::status;
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::problem;
 use crate::controllers::reporting::reason::{ConditionState, Reason};
-use crate::crd::ConnectorStaged;
+use crate::crd::{ConnectorStaged, Publish};
 
 pub(super) use self::difference::Difference;
 
@@ -119,9 +120,9 @@ pub(super) fn simulate(inputs: &Inputs<'_>) -> Projection {
                 outcome.problem = Some(problem::unpermitted(&missing, inputs.project));
                 break;
             }
-            Step::Send(call) => {
-                foresee(inputs, call, &stage, &mut outcome);
-                stage.done(inputs, &intent, call, &decision);
+            Step::Send(kind) => {
+                foresee(inputs, kind, &stage, &mut outcome);
+                stage.done(inputs, &intent, kind, &decision);
             }
             Step::Report(Outcome::AwaitingProof, _) if outcome.waits.is_empty() => {
                 outcome.waits = unproven(inputs, &decision.state);
@@ -163,23 +164,17 @@ fn hold(inputs: &Inputs<'_>, outcome: &mut Projection) {
 /// Returns what publishing would wait for after all earlier steps.
 fn unproven(inputs: &Inputs<'_>, state: &State) -> Vec<String> {
     let Some(after) = &inputs.object.spec.publish_after else { return Vec::new() };
-    let object_ref = ProofTarget {
-        name: inputs.name,
-        id: state.id.as_deref().unwrap_or_default(),
-        tag: &inputs.object.spec.repository.tag,
-        deployable: state.deployable.as_ref().map(|deployable| deployable.version),
-    };
-    proof::missing(after, &object_ref, inputs.proofs)
+    proof::missing(after, &ProofTarget::of(inputs.name, state, &inputs.object.spec), inputs.proofs)
 }
 
 /// Records a call that would be sent.
-fn foresee(inputs: &Inputs<'_>, call: Call, stage: &Stage, outcome: &mut Projection) {
-    let action = match call.kind {
+fn foresee(inputs: &Inputs<'_>, kind: CallKind, stage: &Stage, outcome: &mut Projection) {
+    let action = match kind {
         CallKind::Create => Action::Create,
         CallKind::Update => Action::Update,
         CallKind::Preview => Action::Preview,
         CallKind::Publish => {
-            if call.certification {
+            if inputs.object.spec.publish == Publish::Certified {
                 outcome.notes.push("it goes to certification, and becomes public afterwards".to_owned());
             }
             Action::Publish
@@ -201,7 +196,7 @@ fn rest(inputs: &Inputs<'_>, verdict: Outcome, outcome: &mut Projection) {
     }
     let spec = &inputs.object.spec;
     let impossible = inputs.record.map(|record| desired::changes(spec, record).impossible).unwrap_or_default();
-    let condition = status::ready_condition(verdict, &spec.key, inputs.record, &impossible);
+    let condition = reported::ready_condition(verdict, &spec.key, inputs.record, &impossible);
     match (condition.reason.state(), verdict) {
         (ConditionState::Progressing, Outcome::Certifying) if !outcome.actions.contains(&Action::Publish) => {
             outcome.notes.push(format!("the differences are published after the certification: {}", condition.message));
@@ -234,7 +229,7 @@ impl Stage {
         if let Some(record) = &mut record {
             if record.permission == Permission::Pending {
                 busy = true;
-                record.permission = Permission::Granted;
+                record.permission = Permission::Yes;
             }
             if record.phase == Phase::Processing {
                 busy = true;
@@ -259,11 +254,11 @@ impl Stage {
     }
 
     /// Applies a call that succeeds, and whose operation succeeds.
-    fn done(&mut self, inputs: &Inputs<'_>, intent: &Intent, call: Call, decision: &Decision) {
+    fn done(&mut self, inputs: &Inputs<'_>, intent: &Intent, kind: CallKind, decision: &Decision) {
         let before = self.record.clone().unwrap_or_else(|| unmade(&intent.digest));
-        let (answer, record) = effect(inputs, intent, call, before);
-        let begun = decide::begin(decision, call, &self.input(intent), self.now);
-        self.state = decide::after(&decision.state, &begun, &intent.tag, &Response::Accepted(answer));
+        let (answer, record) = effect(inputs, intent, kind, before);
+        let begun = call::begin(&decision.state, kind, intent, self.record.as_ref(), self.now);
+        self.state = call::after(&decision.state, &begun, &intent.tag, &Response::Accepted(answer));
         self.record = Some(record);
     }
 }
@@ -274,7 +269,6 @@ fn unmade(digest: &str) -> Observed {
         id: "new".to_owned(),
         version: 0,
         phase: Phase::Draft,
-        status: "Draft".to_owned(),
         permission: Permission::NeverAsked,
         private: true,
         listed: false,
@@ -288,29 +282,29 @@ fn unmade(digest: &str) -> Observed {
 }
 
 /// Returns the effect of a call: the connector in its response, and the connector once the operation has ended.
-fn effect(inputs: &Inputs<'_>, intent: &Intent, call: Call, mut seen: Observed) -> (Observed, Observed) {
+fn effect(inputs: &Inputs<'_>, intent: &Intent, kind: CallKind, mut seen: Observed) -> (Observed, Observed) {
     seen.version = seen.version.saturating_add(1);
     let mut after = Observed { version: seen.version.saturating_add(1), ..seen.clone() };
-    match call.kind {
+    match kind {
         CallKind::Create | CallKind::Update => {
-            let permission = if seen.repository_met { seen.permission } else { Permission::NeverAsked };
+            let permission = if seen.repository_met { seen.permission.clone() } else { Permission::NeverAsked };
             seen = Observed {
                 permission,
                 changed: seen.listed,
                 digest: intent.digest.clone(),
                 met: true,
                 repository_met: true,
-                source: Fields::from(&inputs.object.spec).source(),
+                source: desired::source(&desired::draft(&inputs.object.spec).repository),
                 ..seen
             };
             after = seen.clone();
         }
         CallKind::Preview => {
             seen.permission = Permission::Pending;
-            after.permission = Permission::Granted;
+            after.permission = Permission::Yes;
         }
-        CallKind::Publish if call.certification => {
-            (seen.phase, after.phase) = (Phase::Processing, Phase::Certifying);
+        CallKind::Publish if intent.certified => {
+            (seen.phase, after.phase) = (Phase::Processing, Phase::InCertification);
         }
         CallKind::Publish => {
             seen.phase = Phase::Processing;

@@ -36,8 +36,8 @@ fn record(tag: &str, patch: &Value) -> Record {
 
 /// A status with the staged connector one, whose preview was requested for a tag.
 fn ours(previewed: Option<&str>) -> Value {
-    let preview = previewed.map(|tag| json!({"tag": tag, "answer": "Granted"}));
-    json!({"observedGeneration": 1, "state": json!({"v": 1, "id": "one", "preview": preview}).to_string()})
+    let preview = previewed.map(|tag| json!({"tag": tag, "shown": true}));
+    json!({"observedGeneration": 1, "id": "one", "state": json!({"v": 1, "preview": preview}).to_string()})
 }
 
 fn of(object: &ConnectorStaged, record: Option<&Record>) -> Projection {

@@ -35,8 +35,6 @@ use crate::controllers::reporting::refusal::{self, Access, STATUS};
 use crate::controllers::reporting::remedy::{self, HostList};
 use crate::crd::{ActionCheck, ActionCheckStatus};
 
-/// Pause before the next reconcile after a Kubernetes API error.
-const AFTER_CLUSTER_ERROR: Duration = Duration::from_secs(5);
 /// Maximum attempts to write the answer to a call that is not repeated.
 const WRITES: u32 = 10;
 
@@ -62,8 +60,8 @@ pub async fn reconcile(object: Arc<ActionCheck>, context: Arc<Context>) -> (Acti
             (Action::await_change(), ended)
         }
         Err(error) => {
-            let refuses = run.unwritten.report(&context, &*run.object, "Check", &error);
-            let pause = if refuses { decide::NOT_SENT_AGAIN } else { AFTER_CLUSTER_ERROR };
+            let refused = decide::NOT_SENT_AGAIN;
+            let pause = run.unwritten.pause_after((&context, "Check"), &*run.object, &error, refused);
             reconcile::requeue_after_error(&context, &object_ref, &error, pause)
         }
     }

@@ -39,8 +39,6 @@ use crate::controllers::reporting::reconcile_outcome::ReconcileOutcome;
 use crate::controllers::reporting::refusal::{self, FINALIZERS, STATUS};
 use crate::crd::{ConnectProjectSpec, ConnectProjectStatus};
 
-/// Pause before the next reconcile after a Kubernetes API error.
-const AFTER_CLUSTER_ERROR: Duration = Duration::from_secs(5);
 /// Pause before users are counted again that this process has not reconciled yet: their deletion enqueues nothing.
 const COUNT_AGAIN: Duration = Duration::from_secs(5);
 /// Pause before a request is tried again that the API server refused, such as a write of the copy of the credentials: no event
@@ -64,8 +62,7 @@ pub async fn reconcile<P: ProjectObject>(object: Arc<P>, context: Arc<Context>) 
     match ended {
         Ok(ended) => (Action::await_change(), ended),
         Err(error) => {
-            let refuses = run.unwritten.report(&context, &*run.object, "Reconcile", &error);
-            let pause = if refuses { REFUSED_AGAIN } else { AFTER_CLUSTER_ERROR };
+            let pause = run.unwritten.pause_after((&context, "Reconcile"), &*run.object, &error, REFUSED_AGAIN);
             reconcile::requeue_after_error(&context, &object_ref, &error, pause)
         }
     }

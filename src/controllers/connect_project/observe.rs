@@ -3,18 +3,17 @@
 use connect_api::Rate;
 use connect_api::api::DeploymentPaths;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
+use kube::ResourceExt;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
-use kube::{Resource, ResourceExt};
 use secrecy::SecretString;
 use serde::Deserialize as _;
-use serde_json::Value;
 
 use super::copy;
 use super::status::Users;
 use crate::controllers::clients::served_crds;
 use crate::controllers::context::Context;
 use crate::controllers::initial_lists::PAGE;
-use crate::controllers::kinds::managed_kind;
+use crate::controllers::kinds::managed_kind::{self, ManagedKind};
 use crate::controllers::kinds::project_object::ProjectObject;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::objects::secret;
@@ -108,7 +107,7 @@ pub(super) async fn users<P: ProjectObject>(context: &Context, object: &P) -> Re
 
 async fn users_of_kind<K, P>(context: &Context, object: &P) -> Result<u32, kube::Error>
 where
-    K: Resource<DynamicType = ()>,
+    K: ManagedKind,
     P: ProjectObject,
 {
     let kind = ApiResource::erase::<K>(&());
@@ -122,9 +121,8 @@ where
         // A reference that this version cannot read is no reason to delete what it may name.
         let reference = ProjectRef::deserialize(&user.data["spec"]["projectRef"]);
         let names_it = reference.map_or(true, |reference| ObjectRef::of_project(&namespace, &reference) == project);
-        let status = &user.data["status"];
-        let holds = !status["id"].is_null() || status["state"].as_str().is_some_and(has_begun);
-        names_it && (holds || !context.permissions.denies(&project, &namespace))
+        let holds = || user.clone().try_parse::<K>().map_or(true, |user| user.has_begun());
+        names_it && (!context.permissions.denies(&project, &namespace) || holds())
     };
     let mut users = 0;
     let mut page = ListParams::default().limit(PAGE);
@@ -145,12 +143,6 @@ where
             None => return Ok(users),
         }
     }
-}
-
-/// Whether something may have been created for a resource with this `status.state`. One that cannot be read may hold anything.
-fn has_begun(state: &str) -> bool {
-    let state = serde_json::from_str::<Value>(state);
-    state.map_or(true, |state| !state["operation"].is_null() || state["call"]["outcome"] == "Unknown")
 }
 
 /// Returns the connection settings of the remote project, from the Secret `name`.

@@ -5,11 +5,11 @@ use connect_api::registry::StagedApi;
 use connect_api::{ApiError, ConnectApi, Reaction, Selector};
 use jiff::Timestamp;
 
-use super::decide::{Call, Response};
+use super::call::Response;
 use super::desired;
 use super::observed::Observed;
 use super::state::{CallKind, StagedCall};
-use crate::crd::ConnectorStagedSpec;
+use crate::crd::{ConnectorStagedSpec, Publish};
 
 /// The result of a call.
 #[derive(Debug)]
@@ -22,19 +22,19 @@ pub(super) struct Answer {
     pub(super) error: Option<ApiError>,
 }
 
-/// Sends a call by `send_before`, or not at all. `begun`: what was persisted of it; `record`: what was read before;
-/// `id`: that of the connector, except for a create.
+/// Sends a call that was persisted, by `send_before`, or not at all. `record`: what was read before; `id`: that of the
+/// connector, except for a create.
 pub(super) async fn send(
     api: &(impl ConnectApi + StagedApi),
     spec: &ConnectorStagedSpec,
-    (call, begun): (Call, &StagedCall),
+    call: &StagedCall,
     record: Option<&Record>,
     id: Option<&str>,
     send_before: Timestamp,
 ) -> Answer {
     let selector = Selector::Id(id.unwrap_or_default().to_owned());
     let update = async |actions: Vec<ConnectorUpdateAction>| {
-        let update = ConnectorUpdate { version: begun.from.unwrap_or_default(), actions };
+        let update = ConnectorUpdate { version: call.from.unwrap_or_default(), actions };
         api.update(&selector, &update, send_before).await
     };
     let answer = match call.kind {
@@ -44,7 +44,10 @@ pub(super) async fn send(
             update(record.map(|record| desired::changes(spec, record).actions).unwrap_or_default()).await
         }
         CallKind::Preview => update(vec![ConnectorUpdateAction::UpdatePreviewable]).await,
-        CallKind::Publish => update(vec![ConnectorUpdateAction::Publish { certification: call.certification }]).await,
+        CallKind::Publish => {
+            let certification = spec.publish == Publish::Certified;
+            update(vec![ConnectorUpdateAction::Publish { certification }]).await
+        }
         CallKind::Delete => api.discard(&selector, send_before).await,
     };
     match answer {

@@ -10,56 +10,18 @@ use std::time::Duration;
 use clock::{between, later};
 use jiff::Timestamp;
 
+use super::call::cause;
+use super::intent::Intent;
 use super::observed::{Observed, Permission, Phase};
-use super::state::{
-    CallKind, CallOutcome, DeletionPolicy, Deployable, PreviewAnswer, RequestedPreview, SentContent, StagedCall, State,
-};
+use super::outcome::Outcome;
+use super::state::{CallKind, DeletionPolicy, Deployable, StagedCall, State};
+use crate::controllers::connector_deployment::decide::{ABSENCE, LAG, QUIET_PERIOD, TOO_LONG};
 pub use crate::controllers::context::staged_memory::DecisionMemory as Memory;
 
-/// L: the time limit of a request. A call leaves within this time after it was persisted, or not at all.
-pub const LIMIT: Duration = Duration::from_secs(30);
-/// How long a read after a write may still return the state before it.
-const LAG: Duration = Duration::from_mins(1);
 /// After this time, no read is older than a call that was about to be sent: L + [`LAG`].
 const STALE: Duration = Duration::from_secs(90);
-/// After this time no call can still arrive or be hidden: 2 L + [`LAG`].
-const QUIET_PERIOD: Duration = Duration::from_mins(2);
-/// Minimum time between the two 404s that prove absence (rule 5).
-const ABSENCE: Duration = Duration::from_secs(30);
-/// What takes longer is reported as `TakesTooLong` (rule 18).
-const TOO_LONG: Duration = Duration::from_mins(30);
 /// Shortest pause before a call is sent again whose response was lost: at most 6 calls in any 10 s.
 const CALL_AGAIN: Duration = Duration::from_secs(10);
-
-/// What a user asks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a field of the spec")]
-pub struct Intent {
-    /// Generation of the resource.
-    pub generation: i64,
-    /// Digest of the desired connector.
-    pub digest: String,
-    /// The desired Git tag.
-    pub tag: String,
-    /// Id of the staged connector in the annotation, which survives a restored backup (rule 3).
-    pub remote_id: Option<String>,
-    /// Value of the annotation that requests a retry of what failed (rule 11).
-    pub request: Option<String>,
-    /// What to do with the staged connector, and since when; `Some` while the resource is being deleted.
-    pub deletion: Option<(DeletionPolicy, Timestamp)>,
-    /// `adoptionPolicy: Adopt`.
-    pub adopt: bool,
-    /// `suspend: true`.
-    pub suspended: bool,
-    /// `previewable: true`.
-    pub previewable: bool,
-    /// Whether to publish it; `true`: with certification.
-    pub publish: Option<bool>,
-    /// Digest of what should be published, and how; `None`: nothing should be.
-    pub publication: Option<String>,
-    /// Whether everything that publishing waits for is proven.
-    pub proven: bool,
-}
 
 /// Everything that a decision is made from.
 #[derive(Clone, Copy, Debug)]
@@ -93,78 +55,9 @@ pub enum Step {
     /// Reports this, and looks again after a pause. `None`: at the interval of the spec.
     Report(Outcome, Option<Duration>),
     /// Sends this call.
-    Send(Call),
+    Send(CallKind),
     /// Removes the finalizer.
     Release,
-}
-
-/// A call that changes something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Call {
-    /// What it does.
-    pub kind: CallKind,
-    /// Whether it publishes with certification.
-    pub certification: bool,
-}
-
-/// What a decision reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// A call of this resource has not ended.
-    Running(CallKind),
-    /// It has not ended for longer than [`TOO_LONG`].
-    TakesTooLong,
-    /// Another client keeps the connector busy.
-    Busy,
-    /// It waits for certification, or is being certified.
-    Certifying,
-    /// It is published after everything that `publishAfter` requires is proven.
-    AwaitingProof,
-    /// The connector is as far as the spec asks for.
-    Settled(ReachedStep),
-    /// A difference cannot be changed.
-    CannotChange,
-    /// The permission for a preview was refused.
-    PreviewRefused,
-    /// Publishing failed.
-    PublishingFailed,
-    /// A staged connector with this key exists, and this resource did not create it.
-    KeyTaken,
-    /// The connector was not found, which does not prove yet that it is gone.
-    Missing,
-    /// Another client deleted the connector.
-    Disappeared,
-    /// The call was refused.
-    Refused,
-    /// Something would be sent if the resource were not suspended.
-    HeldBySuspend,
-}
-
-/// The step that a connector has reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReachedStep {
-    /// It is staged.
-    Staged,
-    /// It may be deployed while staged.
-    Previewable,
-    /// It is published.
-    Published,
-}
-
-/// What the response to a call means for the change that was asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Response {
-    /// Accepted; the record in the response.
-    Accepted(Observed),
-    /// Nothing happened, and the input has to change; of an update with several actions some may have been taken
-    /// (contract section 6).
-    Refused,
-    /// Nothing happened, and the same call may work soon: busy, throttled, not sent.
-    NotTaken,
-    /// The record does not exist.
-    Gone,
-    /// The change may have happened.
-    Unknown,
 }
 
 /// Decides what to do next.
@@ -187,84 +80,6 @@ pub fn decide(input: &Input<'_>) -> Decision {
         (_, step) => step,
     };
     Decision { state: table.state, memory: table.memory, step }
-}
-
-/// Returns the state to persist before a call.
-#[must_use]
-pub fn begin(decision: &Decision, call: Call, input: &Input<'_>, now: Timestamp) -> State {
-    let (kind, intent) = (call.kind, input.intent);
-    let mut state = decision.state.clone();
-    match kind {
-        // Which tag the record shows, and since which version, is known with the response.
-        CallKind::Preview => (state.preview, state.deployable) = (None, None),
-        CallKind::Publish => state.publication = None,
-        CallKind::Create | CallKind::Update | CallKind::Delete => {}
-    }
-    if kind != CallKind::Delete && intent.request.is_some() {
-        state.handled_request.clone_from(&intent.request);
-    }
-    let record = input.record.filter(|_| kind != CallKind::Delete);
-    state.call = Some(StagedCall {
-        kind,
-        at: now,
-        from: record.map(|record| record.version),
-        from_status: record.map(|record| record.status.clone()),
-        digest: digest(kind, intent),
-        outcome: CallOutcome::Unknown,
-    });
-    state
-}
-
-/// Returns the state after the response to a call. `before`: the state without it; `begun`: the one that was persisted.
-#[must_use]
-pub fn after(before: &State, begun: &State, tag: &str, response: &Response) -> State {
-    let mut state = begun.clone();
-    let Some(call) = &mut state.call else { return state };
-    match (response, call.kind) {
-        (Response::Unknown, _) => return state,
-        (Response::Refused | Response::NotTaken, _) => return unsent(before, begun),
-        (Response::Gone, kind) if kind != CallKind::Delete => return unsent(before, begun),
-        (Response::Gone | Response::Accepted(_), _) => call.outcome = CallOutcome::Accepted,
-    }
-    let Response::Accepted(record) = response else { return state };
-    match call.kind {
-        CallKind::Create | CallKind::Update => {
-            state.sent = Some(SentContent { digest: call.digest.clone(), shown: record.digest.clone() });
-            state.id = Some(record.id.clone());
-            // Whatever was published, by this resource or meanwhile by another client, has other content.
-            state.publication = None;
-        }
-        CallKind::Preview => {
-            let is_pending = record.permission == Permission::Pending;
-            let answer = if is_pending { PreviewAnswer::Pending } else { PreviewAnswer::Requested };
-            state.preview = Some(RequestedPreview { tag: tag.to_owned(), answer });
-        }
-        CallKind::Publish => state.publication = Some(call.digest.clone()),
-        CallKind::Delete => {}
-    }
-    state
-}
-
-/// Returns the state after a call with which nothing happened. What is known of the call before it stays: that one may
-/// still arrive.
-fn unsent(before: &State, begun: &State) -> State {
-    State { handled_request: begun.handled_request.clone(), ..before.clone() }
-}
-
-/// Returns what a call is sent for: one that was refused is not repeated in a loop for the same cause. Another version
-/// of the record may accept it.
-#[must_use]
-pub fn cause(kind: CallKind, intent: &Intent, record: Option<&Observed>) -> String {
-    let version = record.map(|record| record.version);
-    format!("{kind:?} {} {} {version:?} {:?}", digest(kind, intent), intent.generation, intent.request)
-}
-
-fn digest(kind: CallKind, intent: &Intent) -> String {
-    match kind {
-        CallKind::Create | CallKind::Update | CallKind::Preview => intent.digest.clone(),
-        CallKind::Publish => intent.publication.clone().unwrap_or_default(),
-        CallKind::Delete => String::new(),
-    }
 }
 
 /// Returns the pause before the next look at something that has been going on for `age`: 3 s at first, later a fifth of
@@ -322,7 +137,7 @@ impl Table<'_> {
     fn own(&mut self, record: &Observed) {
         self.state.id = Some(record.id.clone());
         if let Some(call) = &mut self.state.call {
-            call.outcome = CallOutcome::Accepted;
+            call.open = false;
         }
     }
 
@@ -331,8 +146,8 @@ impl Table<'_> {
         if let Some(call) = self.state.call.as_ref().filter(|_| self.since_call() < QUIET_PERIOD) {
             return self.wait(call.kind);
         }
-        if let Some(call) = self.state.call.as_mut().filter(|call| call.outcome == CallOutcome::Unknown) {
-            call.outcome = CallOutcome::Lost;
+        if let Some(call) = &mut self.state.call {
+            call.open = false;
         }
         let since = *self.memory.absent_since.get_or_insert(self.input.now);
         match ABSENCE.saturating_sub(between(since, self.input.now)) {
@@ -342,11 +157,9 @@ impl Table<'_> {
     }
 
     fn present(&mut self, record: &Observed) -> Step {
-        let from =
-            |call: &StagedCall| call.from.filter(|from| record.version <= *from).map(|from| (call.clone(), from));
-        let unseen = self.state.call.as_ref().and_then(from).filter(|_| self.since_call() < STALE);
-        if let Some((call, from)) = unseen {
-            return self.unseen(record, &call, from);
+        let last = self.state.call.clone().filter(|_| self.since_call() < STALE);
+        if let Some(call) = last.filter(|call| call.from.is_some_and(|from| record.version <= from)) {
+            return self.unseen(record, &call);
         }
         self.conclude(record);
         if record.is_busy() {
@@ -358,8 +171,8 @@ impl Table<'_> {
 
     /// The record does not show the last call, or the read is older than it. Nothing is concluded from that; but a call
     /// of which no more is known may be sent again, or another one in its place.
-    fn unseen(&mut self, record: &Observed, call: &StagedCall, from: i64) -> Step {
-        if call.outcome == CallOutcome::Accepted || record.version < from || record.is_busy() {
+    fn unseen(&mut self, record: &Observed, call: &StagedCall) -> Step {
+        if !call.open || call.from != Some(record.version) || record.is_busy() {
             return self.wait(call.kind);
         }
         let state = self.state.clone();
@@ -378,25 +191,19 @@ impl Table<'_> {
         let tag = &self.input.intent.tag;
         // Whoever set another tag, the permission is requested again when the desired one returns.
         self.state.preview.take_if(|preview| (preview.tag == *tag) != has_tag);
-        if let Some(preview) = &mut self.state.preview
-            && (preview.answer, record.permission) == (PreviewAnswer::Requested, Permission::Pending)
-        {
-            preview.answer = PreviewAnswer::Pending;
+        if let Some(preview) = &mut self.state.preview {
+            preview.shown |= record.permission == Permission::Pending;
         }
-        let Some(call) = self.state.call.as_mut().filter(|call| call.outcome == CallOutcome::Unknown) else { return };
+        let Some(call) = self.state.call.as_mut().filter(|call| call.open) else { return };
+        call.open = false;
         let has_moved = call.from.is_none_or(|from| record.version > from);
-        call.outcome = CallOutcome::Lost;
         match call.kind {
             // Either this update, or another client's, in which case the service has refused this one.
             CallKind::Update if has_moved => (self.state.publication, self.state.sent) = (None, None),
+            // If nothing shows whether it has arrived, it is sent once more.
             CallKind::Publish if has_moved => {
-                let is_running = record.phase == Phase::Processing;
-                if is_running {
-                    call.outcome = CallOutcome::Accepted;
-                }
-                // With the same status as before, nothing shows whether it has arrived, so it is sent once more.
-                let is_published = record.listed && !record.changed;
-                if is_running || is_published || call.from_status.as_ref() != Some(&record.status) {
+                let is_running = record.phase == Phase::Processing || record.is_certifying();
+                if is_running || record.phase == Phase::Failed || record.is_published() {
                     self.state.publication = Some(call.digest.clone());
                 }
             }
@@ -407,8 +214,7 @@ impl Table<'_> {
 
     /// Waits until the connector is idle.
     fn busy(&mut self, record: &Observed) -> Step {
-        let call = self.state.call.as_ref().filter(|call| call.outcome == CallOutcome::Accepted);
-        let ours = call.filter(|call| match call.kind {
+        let ours = self.state.call.as_ref().filter(|call| match call.kind {
             CallKind::Preview => record.permission == Permission::Pending,
             CallKind::Publish => record.phase == Phase::Processing,
             CallKind::Create | CallKind::Update | CallKind::Delete => false,
@@ -439,63 +245,61 @@ impl Table<'_> {
             return step;
         }
         let is_known = self.state.deployable.as_ref().is_some_and(|deployable| deployable.source == record.source);
-        if record.repository_met && record.permission == Permission::Granted && !is_known {
+        if record.repository_met && record.permission == Permission::Yes && !is_known {
             self.state.deployable = Some(Deployable { source: record.source.clone(), version: record.version });
         }
-        if let Some(step) = intent.publish.and_then(|certification| self.publish(record, certification)) {
+        if let Some(step) = self.publish(record) {
             return step;
         }
         if self.is_retry_requested() {
             // There is nothing to retry.
             self.state.handled_request.clone_from(&intent.request);
         }
-        let reached = match (intent.publish, intent.previewable) {
-            (Some(_), _) => ReachedStep::Published,
-            (None, true) => ReachedStep::Previewable,
-            (None, false) => ReachedStep::Staged,
+        let reached = match (&intent.publication, intent.previewable) {
+            (Some(_), _) => Outcome::Published,
+            (None, true) => Outcome::Previewable,
+            (None, false) => Outcome::Staged,
         };
-        Step::Report(Outcome::Settled(reached), None)
+        Step::Report(reached, None)
     }
 
     /// The permission for a preview. `None`: it is granted for this tag, or not desired.
     fn preview(&mut self, record: &Observed) -> Option<Step> {
-        use PreviewAnswer as Answer;
         let intent = self.input.intent;
         if !intent.previewable {
             return None;
         }
-        let requested = self.state.preview.as_ref().filter(|preview| preview.tag == intent.tag);
-        let is_recent = self.since_call() < LAG && self.last_kind() == Some(CallKind::Preview);
-        let answer = match (requested.map(|preview| preview.answer), record.permission) {
-            (None, _) => return Some(self.send(CallKind::Preview)),
-            (Some(Answer::Requested), _) if is_recent => return Some(self.wait(CallKind::Preview)),
+        let is_last = self.state.call.as_ref().is_some_and(|call| call.kind == CallKind::Preview);
+        let is_recent = is_last && self.since_call() < LAG;
+        let requested = self.state.preview.as_mut().filter(|preview| preview.tag == intent.tag);
+        let Some(requested) = requested else { return Some(self.send(CallKind::Preview)) };
+        let is_there = record.permission != Permission::NeverAsked;
+        match requested.shown {
+            false if is_recent => return Some(self.wait(CallKind::Preview)),
             // Another client removed it, such as by another tag and back.
-            (Some(Answer::Pending | Answer::Granted | Answer::Refused), Permission::NeverAsked) => {
-                return Some(self.send(CallKind::Preview));
-            }
-            (_, Permission::Granted) => Answer::Granted,
-            (_, Permission::Refused) => Answer::Refused,
-            (_, Permission::NeverAsked | Permission::Pending | Permission::Other) => Answer::Unanswered,
-        };
-        self.state.preview = Some(RequestedPreview { tag: intent.tag.clone(), answer });
-        match answer {
-            Answer::Granted => None,
+            true if !is_there => return Some(self.send(CallKind::Preview)),
+            _ => requested.shown = is_there,
+        }
+        match record.permission {
+            Permission::Yes => None,
             _ if self.is_retry_requested() => Some(self.send(CallKind::Preview)),
             _ => Some(Step::Report(Outcome::PreviewRefused, None)),
         }
     }
 
     /// The publication. `None`: the connector is published as it is.
-    fn publish(&mut self, record: &Observed, certification: bool) -> Option<Step> {
-        if record.phase == Phase::Certifying {
+    fn publish(&self, record: &Observed) -> Option<Step> {
+        let intent = self.input.intent;
+        intent.publication.as_ref()?;
+        if record.is_certifying() {
             return Some(Step::Report(Outcome::Certifying, None));
         }
         // Another client may have published it without certification, while it was being certified.
-        let uncertified = certification && record.private;
-        if record.listed && !record.changed && !uncertified {
+        let uncertified = intent.certified && record.private;
+        if record.is_published() && !uncertified {
             return None;
         }
-        if self.state.publication == self.input.intent.publication {
+        if self.state.publication == intent.publication {
             let has_failed = matches!(record.phase, Phase::Failed | Phase::Draft);
             if !has_failed && !uncertified {
                 // The service may report a change where there is none: it is published once.
@@ -505,7 +309,7 @@ impl Table<'_> {
                 return Some(Step::Report(Outcome::PublishingFailed, None));
             }
         }
-        if !self.input.intent.proven {
+        if !intent.proven {
             return Some(Step::Report(Outcome::AwaitingProof, None));
         }
         Some(self.send(CallKind::Publish))
@@ -529,8 +333,7 @@ impl Table<'_> {
                 _ => return Step::Release,
             }
         }
-        let call = self.state.call.as_ref();
-        let is_deleted = call.is_some_and(|it| (it.kind, it.outcome) == (CallKind::Delete, CallOutcome::Accepted));
+        let is_deleted = self.state.call.as_ref().is_some_and(|call| call.kind == CallKind::Delete && !call.open);
         match self.input.record {
             // One 404 is enough after the response to a DELETE.
             None if is_deleted => Step::Release,
@@ -544,11 +347,12 @@ impl Table<'_> {
     /// Sends a call, unless it was refused for the same cause.
     fn send(&self, kind: CallKind) -> Step {
         let Input { intent, record, now, .. } = *self.input;
-        let refused = self.memory.refused.as_ref();
-        if let Some((_, until)) = refused.filter(|(of, until)| now < *until && *of == cause(kind, intent, record)) {
-            return Step::Report(Outcome::Refused, Some(between(now, *until)));
+        match &self.memory.refused {
+            Some(refused) if now < refused.until && refused.cause == cause(kind, intent, record) => {
+                Step::Report(Outcome::Refused, Some(between(now, refused.until)))
+            }
+            _ => Step::Send(kind),
         }
-        Step::Send(Call { kind, certification: intent.publish.unwrap_or_default() })
     }
 
     /// Reports a call that has not ended.
@@ -559,10 +363,6 @@ impl Table<'_> {
     /// Returns the time since the last call was about to be sent.
     fn since_call(&self) -> Duration {
         self.state.call.as_ref().map_or(Duration::MAX, |call| between(call.at, self.input.now))
-    }
-
-    fn last_kind(&self) -> Option<CallKind> {
-        self.state.call.as_ref().map(|call| call.kind)
     }
 
     /// Whether the desired connector was sent, and the record still shows what it showed afterwards: the service

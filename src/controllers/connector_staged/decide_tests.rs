@@ -1,4 +1,9 @@
+use super::super::call::{Response, after, begin, digest};
+use super::super::state::{RequestedPreview, SentContent};
 use super::*;
+use crate::controllers::context::staged_memory::RefusedCall;
+use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::reason::Reason;
 
 const NOW: i64 = 10_000;
 
@@ -18,7 +23,7 @@ fn wanted() -> Intent {
         adopt: false,
         suspended: false,
         previewable: true,
-        publish: Some(false),
+        certified: false,
         publication: Some("private:content-2".into()),
         proven: true,
     }
@@ -36,8 +41,7 @@ fn done() -> Observed {
         id: "one".into(),
         version: 7,
         phase: Phase::Published,
-        status: "Published".into(),
-        permission: Permission::Granted,
+        permission: Permission::Yes,
         private: true,
         listed: true,
         changed: false,
@@ -63,41 +67,41 @@ fn old(record: &mut Observed) {
 }
 
 fn draft(record: &mut Observed) {
-    (record.phase, record.status, record.listed) = (Phase::Draft, "Draft".into(), false);
+    (record.phase, record.listed) = (Phase::Draft, false);
 }
 
 fn failed(record: &mut Observed) {
-    (record.phase, record.status, record.listed) = (Phase::Failed, "Failed".into(), false);
+    (record.phase, record.listed) = (Phase::Failed, false);
 }
 
-/// A call of this age, from a version and, for a publication, from the status of a draft.
-fn call(kind: CallKind, age: i64, from: Option<i64>, outcome: CallOutcome) -> StagedCall {
-    let from_status = from.map(|_| "Draft".to_owned());
-    StagedCall { kind, at: at(NOW - age), from, from_status, digest: digest(kind, &wanted()), outcome }
+/// A call of this age, from a version.
+fn call(kind: CallKind, age: i64, from: Option<i64>, open: bool) -> StagedCall {
+    StagedCall { kind, at: at(NOW - age), from, digest: digest(kind, &wanted()), open }
 }
 
 fn begun(kind: CallKind, age: i64, from: i64) -> State {
-    owned(|state| state.call = Some(call(kind, age, Some(from), CallOutcome::Unknown)))
+    owned(|state| state.call = Some(call(kind, age, Some(from), true)))
 }
 
 fn accepted(kind: CallKind, age: i64, from: i64) -> State {
-    owned(|state| state.call = Some(call(kind, age, Some(from), CallOutcome::Accepted)))
+    owned(|state| state.call = Some(call(kind, age, Some(from), false)))
 }
 
 fn creating(age: i64) -> State {
-    State { call: Some(call(CallKind::Create, age, None, CallOutcome::Unknown)), ..State::default() }
+    State { call: Some(call(CallKind::Create, age, None, true)), ..State::default() }
 }
 
 /// It owns the record, and permission for tag 2 was granted.
 fn owned(change: impl FnOnce(&mut State)) -> State {
-    let preview = Some(RequestedPreview { tag: "2".into(), answer: PreviewAnswer::Granted });
+    let preview = Some(RequestedPreview { tag: "2".into(), shown: true });
     let mut state = State { id: Some("one".into()), preview, ..State::default() };
     change(&mut state);
     state
 }
 
-fn answered(answer: PreviewAnswer) -> impl FnOnce(&mut State) {
-    move |state| state.preview = Some(RequestedPreview { tag: "2".into(), answer })
+/// The request for the preview was accepted, and the record has not shown it yet.
+fn unanswered(state: &mut State) {
+    state.preview = Some(RequestedPreview { tag: "2".into(), shown: false });
 }
 
 fn published(state: &mut State) {
@@ -120,7 +124,7 @@ fn decided(state: &State, intent: &Intent, record: Option<&Observed>, memory: &M
 fn step(decision: &Decision) -> String {
     match &decision.step {
         Step::Report(outcome, _) => format!("{outcome:?}"),
-        Step::Send(call) => format!("send {:?}", call.kind),
+        Step::Send(kind) => format!("send {kind:?}"),
         Step::Release => "release".to_owned(),
     }
 }
@@ -133,7 +137,6 @@ fn check(rows: Vec<(&str, State, Intent, Option<Observed>, &str)>) {
 }
 
 use CallKind::{Create, Preview, Publish, Update};
-use CallOutcome::{Accepted, Lost, Unknown};
 
 #[test]
 fn rules_1_to_3_whose_connector_it_is() {
@@ -160,17 +163,11 @@ fn a_tag_is_updated_previewed_and_published_in_steps() {
     let first = || owned(|state| state.preview = None);
     let processing = |record: &mut Observed| (record.phase, record.listed) = (Phase::Processing, false);
     let pending = |record: &mut Observed| record.permission = Permission::Pending;
-    let certified = |intent: &mut Intent| intent.publish = Some(true);
+    let certified = |intent: &mut Intent| intent.certified = true;
     check(vec![
-        ("as wanted", owned(|_| {}), wanted(), seen(|_| {}), "Settled(Published)"),
-        (
-            "only staged",
-            first(),
-            with(|it| (it.previewable, it.publish) = (false, None)),
-            seen(draft),
-            "Settled(Staged)",
-        ),
-        ("only previewed", owned(|_| {}), with(|it| it.publish = None), seen(draft), "Settled(Previewable)"),
+        ("as wanted", owned(|_| {}), wanted(), seen(|_| {}), "Published"),
+        ("only staged", first(), with(|it| (it.previewable, it.publication) = (false, None)), seen(draft), "Staged"),
+        ("only previewed", owned(|_| {}), with(|it| it.publication = None), seen(draft), "Previewable"),
         ("another tag", owned(|_| {}), wanted(), seen(old), "send Update"),
         ("impossible", owned(|_| {}), wanted(), seen(|it| it.impossible = true), "CannotChange"),
         (
@@ -178,29 +175,23 @@ fn a_tag_is_updated_previewed_and_published_in_steps() {
             owned(|state| state.sent = Some(SentContent { digest: "content-2".into(), shown: "content-1".into() })),
             wanted(),
             seen(|it| it.digest = "content-1".into()),
-            "Settled(Published)",
+            "Published",
         ),
         ("another client reviews or publishes it", first(), wanted(), seen(pending), "Busy"),
-        ("an unknown status", first(), wanted(), seen(|it| it.phase = Phase::Other), "Busy"),
+        ("an unknown status", first(), wanted(), seen(|it| it.phase = Phase::Other("new".into())), "Busy"),
         ("granted for nobody knows which tag", first(), wanted(), seen(draft), "send Preview"),
-        (
-            "refused",
-            owned(answered(PreviewAnswer::Pending)),
-            wanted(),
-            seen(|it| it.permission = Permission::Refused),
-            "PreviewRefused",
-        ),
+        ("refused", owned(unanswered), wanted(), seen(|it| it.permission = Permission::No), "PreviewRefused"),
         (
             "refused, and asked for again",
-            owned(answered(PreviewAnswer::Refused)),
+            owned(|_| {}),
             with(asked),
-            seen(|it| it.permission = Permission::Refused),
+            seen(|it| it.permission = Permission::No),
             "send Preview",
         ),
         ("withdrawn", owned(|_| {}), wanted(), seen(|it| it.permission = Permission::NeverAsked), "send Preview"),
         (
             "never shown",
-            owned(answered(PreviewAnswer::Requested)),
+            owned(unanswered),
             wanted(),
             seen(|it| it.permission = Permission::NeverAsked),
             "PreviewRefused",
@@ -210,16 +201,10 @@ fn a_tag_is_updated_previewed_and_published_in_steps() {
         ("being published", accepted(Publish, 100, 6), wanted(), seen(processing), "Running(Publish)"),
         ("for long", accepted(Publish, 1_800, 6), wanted(), seen(processing), "TakesTooLong"),
         ("changed since it was published", owned(|_| {}), wanted(), seen(|it| it.changed = true), "send Publish"),
-        (
-            "published, and said to be changed",
-            owned(published),
-            wanted(),
-            seen(|it| it.changed = true),
-            "Settled(Published)",
-        ),
+        ("published, and said to be changed", owned(published), wanted(), seen(|it| it.changed = true), "Published"),
         ("failed", owned(published), wanted(), seen(failed), "PublishingFailed"),
         ("failed, and asked for again", owned(published), with(asked), seen(failed), "send Publish"),
-        ("certifying", owned(published), with(certified), seen(|it| it.phase = Phase::Certifying), "Certifying"),
+        ("certifying", owned(published), with(certified), seen(|it| it.phase = Phase::InCertification), "Certifying"),
         ("published without the certification", owned(|_| {}), with(certified), seen(|_| {}), "send Publish"),
     ]);
 }
@@ -233,31 +218,31 @@ fn what_a_lost_or_recent_call_means_depends_on_the_version_that_the_record_shows
         })
     };
     let rows = vec![
-        ("an update that has not arrived", begun(Update, 5, 6), at_6(old), "Running(Update)", Unknown),
-        ("is sent again", begun(Update, 10, 6), at_6(old), "send Update", Unknown),
-        ("set back: it may still arrive", begun(Update, 89, 6), at_6(|_| {}), "Running(Update)", Unknown),
-        ("set back, and it cannot arrive any more", begun(Update, 90, 6), at_6(|_| {}), "Settled(Published)", Lost),
-        ("an update, or another client's", begun(Update, 5, 6), seen(|_| {}), "Settled(Published)", Lost),
-        ("an older read", begun(Update, 30, 8), at_6(old), "Running(Update)", Unknown),
-        ("a read from before an accepted update", accepted(Update, 89, 6), at_6(old), "Running(Update)", Accepted),
-        ("a service that keeps its versions", accepted(Update, 90, 6), at_6(old), "send Update", Accepted),
-        ("a preview that has not arrived", begun(Preview, 10, 6), at_6(draft), "send Preview", Unknown),
-        ("a preview for nobody knows which tag", begun(Preview, 10, 6), seen(draft), "send Preview", Lost),
-        ("a publication that has not arrived", begun(Publish, 10, 6), at_6(draft), "send Publish", Unknown),
-        ("a publication that failed", begun(Publish, 10, 6), seen(failed), "PublishingFailed", Lost),
-        ("a publication that succeeded", begun(Publish, 10, 6), seen(|_| {}), "Settled(Published)", Lost),
-        ("a publication of which nothing shows", begun(Publish, 10, 6), seen(draft), "send Publish", Lost),
-        ("another leader's clock is ahead", begun(Update, -50, 6), at_6(old), "Running(Update)", Unknown),
-        ("a clock that was set back", begun(Update, -5_000, 6), at_6(old), "Running(Update)", Unknown),
+        ("an update that has not arrived", begun(Update, 5, 6), at_6(old), "Running(Update)", true),
+        ("is sent again", begun(Update, 10, 6), at_6(old), "send Update", true),
+        ("set back: it may still arrive", begun(Update, 89, 6), at_6(|_| {}), "Running(Update)", true),
+        ("set back, and it cannot arrive any more", begun(Update, 90, 6), at_6(|_| {}), "Published", false),
+        ("an update, or another client's", begun(Update, 5, 6), seen(|_| {}), "Published", false),
+        ("an older read", begun(Update, 30, 8), at_6(old), "Running(Update)", true),
+        ("a read from before an accepted update", accepted(Update, 89, 6), at_6(old), "Running(Update)", false),
+        ("a service that keeps its versions", accepted(Update, 90, 6), at_6(old), "send Update", false),
+        ("a preview that has not arrived", begun(Preview, 10, 6), at_6(draft), "send Preview", true),
+        ("a preview for nobody knows which tag", begun(Preview, 10, 6), seen(draft), "send Preview", false),
+        ("a publication that has not arrived", begun(Publish, 10, 6), at_6(draft), "send Publish", true),
+        ("a publication that failed", begun(Publish, 10, 6), seen(failed), "PublishingFailed", false),
+        ("a publication that succeeded", begun(Publish, 10, 6), seen(|_| {}), "Published", false),
+        ("a publication of which nothing shows", begun(Publish, 10, 6), seen(draft), "send Publish", false),
+        ("another leader's clock is ahead", begun(Update, -50, 6), at_6(old), "Running(Update)", true),
+        ("a clock that was set back", begun(Update, -5_000, 6), at_6(old), "Running(Update)", true),
     ];
-    for (case, mut state, record, expected, outcome) in rows {
-        if state.call.as_ref().is_some_and(|call| (call.kind, call.outcome) == (Preview, Unknown)) {
+    for (case, mut state, record, expected, open) in rows {
+        if state.call.as_ref().is_some_and(|call| call.kind == Preview && call.open) {
             state.preview = None;
         }
         let decision = decided(&state, &wanted(), record.as_ref(), &Memory::default());
         assert_eq!(step(&decision), expected, "{case}: {decision:?}");
         let call = decision.state.call.expect("the call stays");
-        assert_eq!(call.outcome, outcome, "{case}");
+        assert_eq!(call.open, open, "{case}");
         assert!(call.at <= at(NOW + 120), "{case}: nothing waits for ever");
     }
 }
@@ -277,15 +262,15 @@ fn rule_5_two_404s_30_s_apart_and_late_enough_after_the_last_call_prove_absence(
         assert_eq!(decision.memory.absent_since, counts_since.map(|ago| at(NOW - ago)), "{case}");
     }
     let lost = decided(&begun(Update, 120, 6), &wanted(), None, &since(None));
-    assert_eq!(lost.state.call.map(|call| call.outcome), Some(Lost), "nothing is in progress any more");
+    assert_eq!(lost.state.call.map(|call| call.open), Some(false), "nothing is in progress any more");
     let found = decided(&owned(|_| {}), &wanted(), Some(&done()), &since(Some(29)));
     assert_eq!(found.memory.absent_since, None, "it is there");
 }
 
 #[test]
 fn rules_22_and_23_what_a_deletion_does() {
-    let delete = |age| owned(|state| state.call = Some(call(CallKind::Delete, age, None, Accepted)));
-    let lost = owned(|state| state.call = Some(call(CallKind::Delete, 1, None, Unknown)));
+    let delete = |age| owned(|state| state.call = Some(call(CallKind::Delete, age, None, false)));
+    let lost = owned(|state| state.call = Some(call(CallKind::Delete, 1, None, true)));
     let orphans = |intent: &mut Intent| intent.deletion = Some((DeletionPolicy::Orphan, at(NOW - 1)));
     let restored = |intent: &mut Intent| {
         deleted(intent);
@@ -315,9 +300,10 @@ fn rules_22_and_23_what_a_deletion_does() {
 
 #[test]
 fn a_refused_call_is_not_sent_again_for_the_same_cause() {
-    let refused = |until| Memory {
-        refused: Some((cause(Update, &wanted(), seen(old).as_ref()), at(until))),
-        ..Memory::default()
+    let refused = |until| {
+        let cause = cause(Update, &wanted(), seen(old).as_ref());
+        let condition = ConditionUpdate::new(Reason::RequestRejected, "no");
+        Memory { refused: Some(RefusedCall { cause, until: at(until), times: 1, condition }), ..Memory::default() }
     };
     let newer = seen(|record| (old(record), record.version = 8).0);
     for (case, intent, record, until, expected) in [
@@ -334,31 +320,27 @@ fn a_refused_call_is_not_sent_again_for_the_same_cause() {
 
 #[test]
 fn a_state_has_what_is_about_to_be_sent_and_then_what_came_of_it() {
-    let (record, memory) = (done(), Memory::default());
+    let record = done();
     let before = owned(|state| (published(state), state.handled_request = Some("before".into())).0);
-    for (kind, response, outcome, is_as_before) in [
-        (Update, Response::Accepted(done()), Some(Accepted), false),
-        (Preview, Response::Accepted(done()), Some(Accepted), false),
-        (Publish, Response::Accepted(done()), Some(Accepted), false),
-        (Publish, Response::Unknown, Some(Unknown), false),
+    for (kind, response, open, is_as_before) in [
+        (Update, Response::Accepted(done()), Some(false), false),
+        (Preview, Response::Accepted(done()), Some(false), false),
+        (Publish, Response::Accepted(done()), Some(false), false),
+        (Publish, Response::Unknown, Some(true), false),
         (Preview, Response::Refused, None, true),
         (Publish, Response::NotTaken, None, true),
         (Update, Response::Gone, None, true),
-        (CallKind::Delete, Response::Gone, Some(Accepted), false),
+        (CallKind::Delete, Response::Gone, Some(false), false),
     ] {
         let case = format!("{kind:?}, {response:?}");
-        let intent = with(asked);
-        let input = Input { state: &before, intent: &intent, record: Some(&record), memory: &memory, now: at(NOW) };
-        let call = Call { kind, certification: false };
-        let decision = Decision { state: before.clone(), memory: Memory::default(), step: Step::Send(call) };
-        let begun = begin(&decision, call, &input, at(NOW));
+        let begun = begin(&before, kind, &with(asked), Some(&record), at(NOW));
         let sent = begun.call.as_ref().expect("a call");
-        assert_eq!((sent.kind, sent.at, sent.outcome), (kind, at(NOW), Unknown), "{case}");
+        assert_eq!((sent.kind, sent.at, sent.open), (kind, at(NOW), true), "{case}");
         assert_eq!(sent.from, (kind != CallKind::Delete).then_some(7), "{case}");
         let handled = if kind == CallKind::Delete { "before" } else { "again" };
         assert_eq!(begun.handled_request.as_deref(), Some(handled), "{case}");
         let after = after(&before, &begun, "2", &response);
-        assert_eq!(after.call.as_ref().map(|call| call.outcome), outcome, "{case}");
+        assert_eq!(after.call.as_ref().map(|call| call.open), open, "{case}");
         let unsent = State { handled_request: after.handled_request.clone(), ..before.clone() };
         assert_eq!(after == unsent, is_as_before, "{case}");
     }

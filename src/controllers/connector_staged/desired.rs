@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 use connect_api::model::{
     ConnectorStaged as Record, ConnectorStagedDraft, ConnectorUpdateAction, Creator, IntegrationType, Repository,
 };
-use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::controllers::values::digest::hex;
@@ -16,116 +15,6 @@ use crate::crd::{ConnectorStagedSpec, Publish};
 
 /// Number of digits of a digest.
 const DIGITS: usize = 32;
-
-/// What a user can choose about a connector, in one form for the desired and the observed values. A field is empty
-/// where the service does not distinguish an empty value from an absent one.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Fields {
-    name: String,
-    description: String,
-    email: String,
-    creator_name: String,
-    company: String,
-    title: String,
-    contributors: i64,
-    logo_url: String,
-    support_url: String,
-    url: String,
-    tag: String,
-    integration_types: BTreeSet<String>,
-    supported_regions: BTreeSet<String>,
-    private_projects: BTreeSet<String>,
-    documentation_url: String,
-}
-
-impl From<&ConnectorStagedSpec> for Fields {
-    fn from(spec: &ConnectorStagedSpec) -> Self {
-        let text = |text: &Option<String>| text.clone().unwrap_or_default();
-        Self {
-            name: spec.name.clone(),
-            description: text(&spec.description),
-            email: spec.creator.email.clone(),
-            creator_name: text(&spec.creator.name),
-            company: text(&spec.creator.company),
-            title: text(&spec.creator.title),
-            contributors: spec.creator.no_of_contributors.unwrap_or_default(),
-            logo_url: text(&spec.creator.logo_url),
-            support_url: text(&spec.creator.support_url),
-            url: spec.repository.url.clone(),
-            tag: spec.repository.tag.clone(),
-            integration_types: spec.integration_types.iter().cloned().collect(),
-            supported_regions: spec.supported_regions.iter().cloned().collect(),
-            private_projects: spec.private_projects.iter().cloned().collect(),
-            documentation_url: text(&spec.documentation_url),
-        }
-    }
-}
-
-impl From<&Record> for Fields {
-    fn from(record: &Record) -> Self {
-        let text = |text: &Option<String>| text.clone().unwrap_or_default();
-        let Creator { name, title, email, company, logo_url, no_of_contributors, support_url } = &record.creator;
-        Self {
-            name: record.name.clone(),
-            description: record.description.clone(),
-            email: email.clone(),
-            creator_name: text(name),
-            company: text(company),
-            title: text(title),
-            contributors: no_of_contributors.unwrap_or_default(),
-            logo_url: text(logo_url),
-            support_url: text(support_url),
-            url: record.repository.url.clone(),
-            tag: record.repository.tag.clone(),
-            integration_types: record.integration_types.iter().map(ToString::to_string).collect(),
-            supported_regions: record.supported_regions.iter().cloned().collect(),
-            private_projects: record.private_projects.iter().cloned().collect(),
-            documentation_url: text(&record.documentation_url),
-        }
-    }
-}
-
-impl Fields {
-    /// Returns a digest of all fields.
-    #[must_use]
-    pub fn digest(&self) -> String {
-        digest(&serde_json::to_string(self).unwrap_or_default())
-    }
-
-    /// Returns the Git tag.
-    #[must_use]
-    pub fn tag(&self) -> &str {
-        &self.tag
-    }
-
-    /// Returns a digest of repository and tag.
-    #[must_use]
-    pub fn source(&self) -> String {
-        digest(&format!("{} {}", self.url, self.tag))
-    }
-
-    /// Whether both come from the same tag of the same repository.
-    #[must_use]
-    pub fn has_repository_of(&self, other: &Self) -> bool {
-        self.url == other.url && self.tag == other.tag
-    }
-}
-
-fn digest(text: &str) -> String {
-    let mut digits = hex(&Sha256::digest(text.as_bytes()));
-    digits.truncate(DIGITS);
-    digits
-}
-
-/// Returns a digest of what should be published, and how; `None`: nothing should be.
-#[must_use]
-pub fn publication(spec: &ConnectorStagedSpec, fields: &Fields) -> Option<String> {
-    match spec.publish {
-        Publish::Never => None,
-        Publish::Private => Some(format!("private:{}", fields.digest())),
-        Publish::Certified => Some(format!("certified:{}", fields.digest())),
-    }
-}
 
 /// Returns what is sent to create the connector.
 #[must_use]
@@ -135,7 +24,7 @@ pub fn draft(spec: &ConnectorStagedSpec) -> ConnectorStagedDraft {
         key: Some(spec.key.clone()),
         name: spec.name.clone(),
         description: spec.description.clone(),
-        integration_types: integration_types(&spec.integration_types),
+        integration_types: spec.integration_types.iter().map(|word| IntegrationType::from(word.as_str())).collect(),
         creator: Creator {
             name: creator.name.clone(),
             title: creator.title.clone(),
@@ -145,19 +34,82 @@ pub fn draft(spec: &ConnectorStagedSpec) -> ConnectorStagedDraft {
             no_of_contributors: creator.no_of_contributors,
             support_url: creator.support_url.clone(),
         },
-        repository: repository(spec),
+        repository: Repository { url: spec.repository.url.clone(), tag: spec.repository.tag.clone() },
         supported_regions: spec.supported_regions.clone(),
         private_projects: spec.private_projects.clone(),
         documentation_url: spec.documentation_url.clone(),
     }
 }
 
-fn repository(spec: &ConnectorStagedSpec) -> Repository {
-    Repository { url: spec.repository.url.clone(), tag: spec.repository.tag.clone() }
+/// Returns the draft that would create the existing connector.
+#[must_use]
+pub fn shown(record: &Record) -> ConnectorStagedDraft {
+    ConnectorStagedDraft {
+        key: record.key.clone(),
+        name: record.name.clone(),
+        description: Some(record.description.clone()),
+        integration_types: record.integration_types.clone(),
+        creator: record.creator.clone(),
+        repository: record.repository.clone(),
+        supported_regions: record.supported_regions.clone(),
+        private_projects: record.private_projects.clone(),
+        documentation_url: record.documentation_url.clone(),
+    }
 }
 
-fn integration_types(words: &[String]) -> Vec<IntegrationType> {
-    words.iter().map(|word| IntegrationType::from(word.as_str())).collect()
+/// Returns the one form of all drafts of the same content: the service does not distinguish an empty value from an absent
+/// one, its lists are sets, and the key is not content.
+#[must_use]
+pub fn normalized(mut draft: ConnectorStagedDraft) -> ConnectorStagedDraft {
+    draft.key = None;
+    let creator = &mut draft.creator;
+    for text in [
+        &mut draft.description,
+        &mut draft.documentation_url,
+        &mut creator.name,
+        &mut creator.title,
+        &mut creator.company,
+        &mut creator.logo_url,
+        &mut creator.support_url,
+    ] {
+        text.take_if(|text| text.is_empty());
+    }
+    creator.no_of_contributors.take_if(|contributors| *contributors == 0);
+    draft.integration_types.sort_by(|one, other| one.as_str().cmp(other.as_str()));
+    draft.integration_types.dedup();
+    for words in [&mut draft.supported_regions, &mut draft.private_projects] {
+        words.sort();
+        words.dedup();
+    }
+    draft
+}
+
+/// Returns a digest of everything that a user can choose.
+#[must_use]
+pub fn digest(draft: ConnectorStagedDraft) -> String {
+    digest_of(&serde_json::to_string(&normalized(draft)).unwrap_or_default())
+}
+
+/// Returns a digest of repository and tag.
+#[must_use]
+pub fn source(repository: &Repository) -> String {
+    digest_of(&format!("{} {}", repository.url, repository.tag))
+}
+
+fn digest_of(text: &str) -> String {
+    let mut digits = hex(&Sha256::digest(text.as_bytes()));
+    digits.truncate(DIGITS);
+    digits
+}
+
+/// Returns a digest of what should be published, and how; `None`: nothing should be. `digest`: that of the connector.
+#[must_use]
+pub fn publication(spec: &ConnectorStagedSpec, digest: &str) -> Option<String> {
+    match spec.publish {
+        Publish::Never => None,
+        Publish::Private => Some(format!("private:{digest}")),
+        Publish::Certified => Some(format!("certified:{digest}")),
+    }
 }
 
 /// The changes that turn the existing connector into the desired one.
@@ -173,88 +125,76 @@ pub struct Changes {
 #[must_use]
 pub fn changes(spec: &ConnectorStagedSpec, record: &Record) -> Changes {
     use ConnectorUpdateAction as Act;
-    let (wanted, seen) = (Fields::from(spec), Fields::from(record));
-    let mut changes = Changes::default();
-    let mut text = |written: bool, wanted: &String, seen: &String, act: fn(String) -> Act| {
-        if written && wanted != seen {
-            changes.actions.push(act(wanted.clone()));
-        }
+    let (wanted, seen) = (draft(spec), shown(record));
+    let mut actions = Vec::new();
+    let mut text = |wanted: Option<String>, seen: Option<String>, act: fn(String) -> Act| {
+        actions.extend(wanted.filter(|wanted| *wanted != seen.unwrap_or_default()).map(act));
     };
-    let creator = &spec.creator;
-    text(true, &wanted.name, &seen.name, |name| Act::SetName { name });
-    text(spec.description.is_some(), &wanted.description, &seen.description, |description| Act::SetDescription {
-        description,
+    text(Some(wanted.name), Some(seen.name), |name| Act::SetName { name });
+    text(wanted.description, seen.description, |description| Act::SetDescription { description });
+    let (creator, before) = (wanted.creator, seen.creator);
+    text(Some(creator.email), Some(before.email), |creator_email| Act::SetCreatorEmail { creator_email });
+    text(creator.name, before.name, |creator_name| Act::SetCreatorName { creator_name });
+    text(creator.company, before.company, |creator_company| Act::SetCreatorCompany { creator_company });
+    text(creator.title, before.title, |creator_title| Act::SetCreatorTitle { creator_title });
+    text(creator.logo_url, before.logo_url, |logo_url| Act::SetCreatorLogo { logo_url });
+    text(creator.support_url, before.support_url, |creator_support_url| Act::SetCreatorSupportUrl {
+        creator_support_url,
     });
-    text(true, &wanted.email, &seen.email, |creator_email| Act::SetCreatorEmail { creator_email });
-    text(creator.name.is_some(), &wanted.creator_name, &seen.creator_name, |creator_name| Act::SetCreatorName {
-        creator_name,
+    text(wanted.documentation_url, seen.documentation_url, |documentation_url| Act::SetDocumentationUrl {
+        documentation_url,
     });
-    text(creator.company.is_some(), &wanted.company, &seen.company, |creator_company| Act::SetCreatorCompany {
-        creator_company,
-    });
-    text(creator.title.is_some(), &wanted.title, &seen.title, |creator_title| Act::SetCreatorTitle { creator_title });
-    text(creator.logo_url.is_some(), &wanted.logo_url, &seen.logo_url, |logo_url| Act::SetCreatorLogo { logo_url });
-    text(creator.support_url.is_some(), &wanted.support_url, &seen.support_url, |creator_support_url| {
-        Act::SetCreatorSupportUrl { creator_support_url }
-    });
-    text(spec.documentation_url.is_some(), &wanted.documentation_url, &seen.documentation_url, |documentation_url| {
-        Act::SetDocumentationUrl { documentation_url }
-    });
-    if let Some(contributors) = creator.no_of_contributors.filter(|_| wanted.contributors != seen.contributors) {
-        changes.actions.push(Act::SetCreatorNoOfContributors { creator_no_of_contributors: contributors });
+    let contributors = creator.no_of_contributors.filter(|_| creator.no_of_contributors != before.no_of_contributors);
+    actions.extend(
+        contributors.map(|creator_no_of_contributors| Act::SetCreatorNoOfContributors { creator_no_of_contributors }),
+    );
+    if BTreeSet::from_iter(&wanted.integration_types) != BTreeSet::from_iter(&seen.integration_types) {
+        actions.push(Act::SetIntegrationTypes { integration_types: wanted.integration_types });
     }
-    if wanted.integration_types != seen.integration_types {
-        changes
-            .actions
-            .push(Act::SetIntegrationTypes { integration_types: integration_types(&spec.integration_types) });
-    }
-    regions(&mut changes, spec, &wanted, &seen);
-    projects(&mut changes, record.private, &wanted, &seen);
-    if !wanted.has_repository_of(&seen) {
-        changes.actions.push(Act::SetRepository(repository(spec).into()));
+    let mut changes = Changes { actions, impossible: Vec::new() };
+    regions(&mut changes, wanted.supported_regions, &seen.supported_regions);
+    projects(&mut changes, record.private, &wanted.private_projects, &seen.private_projects);
+    if wanted.repository != seen.repository {
+        changes.actions.push(Act::SetRepository(wanted.repository.into()));
     }
     changes
 }
 
 /// Compares the regions. No action empties them (contract section 6.2).
-fn regions(changes: &mut Changes, spec: &ConnectorStagedSpec, wanted: &Fields, seen: &Fields) {
-    if wanted.supported_regions == seen.supported_regions {
+fn regions(changes: &mut Changes, regions: Vec<String>, seen: &[String]) {
+    if BTreeSet::from_iter(&regions) == BTreeSet::from_iter(seen) {
         return;
     }
-    if wanted.supported_regions.is_empty() {
-        let there = joined(&seen.supported_regions);
+    if regions.is_empty() {
+        let there = joined(&BTreeSet::from_iter(seen));
         changes.impossible.push(format!(
             "supportedRegions cannot be emptied once it is set: name at least one (the remote has {there})"
         ));
     } else {
-        let regions = spec.supported_regions.clone();
         changes.actions.push(ConnectorUpdateAction::SetSupportedRegions { regions });
     }
 }
 
 /// Compares the projects. Only private connectors have them (contract section 6.2).
-fn projects(changes: &mut Changes, private: bool, wanted: &Fields, seen: &Fields) {
-    if wanted.private_projects == seen.private_projects {
+fn projects(changes: &mut Changes, private: bool, wanted: &[String], seen: &[String]) {
+    use ConnectorUpdateAction::{AddPrivateProject, RemovePrivateProject};
+    let (wanted, seen): (BTreeSet<_>, BTreeSet<_>) = (wanted.iter().collect(), seen.iter().collect());
+    if wanted != seen && !private {
+        changes.impossible.push(format!(
+            "privateProjects cannot be changed while the connector is public: set the list back to that of the remote ({})",
+            joined(&seen)
+        ));
         return;
     }
-    if !private {
-        changes.impossible.push(
-            "privateProjects cannot be changed while the connector is public: set the list back to that of the remote ("
-                .to_owned()
-                + &joined(&seen.private_projects) + ")",
-        );
-        return;
-    }
-    let added = wanted.private_projects.difference(&seen.private_projects).cloned();
-    let removed = seen.private_projects.difference(&wanted.private_projects).cloned();
-    changes.actions.extend(added.map(|private_project| ConnectorUpdateAction::AddPrivateProject { private_project }));
-    changes
-        .actions
-        .extend(removed.map(|private_project| ConnectorUpdateAction::RemovePrivateProject { private_project }));
+    let of = |project: &&String| (*project).clone();
+    let added = wanted.difference(&seen).map(|project| AddPrivateProject { private_project: of(project) });
+    let removed = seen.difference(&wanted).map(|project| RemovePrivateProject { private_project: of(project) });
+    changes.actions.extend(added.chain(removed));
 }
 
-fn joined(words: &BTreeSet<String>) -> String {
-    if words.is_empty() { "none".to_owned() } else { words.iter().cloned().collect::<Vec<_>>().join(", ") }
+fn joined(words: &BTreeSet<&String>) -> String {
+    let words: Vec<_> = words.iter().map(|word| word.as_str()).collect();
+    if words.is_empty() { "none".to_owned() } else { words.join(", ") }
 }
 
 #[cfg(test)]

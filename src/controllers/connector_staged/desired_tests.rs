@@ -136,23 +136,24 @@ fn a_draft_reads_back_as_the_desired_connector() {
     let mut shown = draft;
     merge(&mut shown, &json!({"id": "one", "version": 1, "private": true}));
     let shown: Record = serde_json::from_value(shown).expect("it is a record");
-    assert_eq!(Fields::from(&shown).digest(), Fields::from(&spec).digest());
+    assert_eq!(digest(super::shown(&shown)), digest(super::draft(&spec)));
     assert_eq!(changes(&spec, &shown), Changes::default());
 }
 
 #[test]
 fn a_digest_covers_the_content_and_a_source_covers_the_tag() {
-    let of = |change| Fields::from(&spec(&change));
+    let of = |change| draft(&spec(&change));
     let (plain, renamed) = (of(json!({})), of(json!({"name": "Taxes"})));
-    assert_ne!(plain.digest(), renamed.digest());
-    assert_eq!(plain.source(), renamed.source());
-    assert_ne!(plain.source(), of(json!({"repository": {"tag": "2"}})).source());
+    assert_ne!(digest(plain.clone()), digest(renamed.clone()));
+    assert_eq!(source(&plain.repository), source(&renamed.repository));
+    assert_ne!(source(&plain.repository), source(&of(json!({"repository": {"tag": "2"}})).repository));
     assert_eq!(
-        plain.digest(),
-        of(json!({"integrationTypes": ["oms", "tax"]})).digest(),
+        digest(plain),
+        digest(of(json!({"integrationTypes": ["oms", "tax"]}))),
         "the order of a list does not matter"
     );
-    let publication = |publish| publication(&spec(&json!({"publish": publish})), &plain);
+    assert_eq!(digest(of(json!({"description": ""}))), digest(of(json!({}))), "an empty text is none");
+    let publication = |publish| publication(&spec(&json!({"publish": publish})), "content");
     assert_eq!(publication("Never"), None);
     assert_ne!(publication("Private"), publication("Certified"));
 }

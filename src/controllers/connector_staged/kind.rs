@@ -1,6 +1,5 @@
 //! What a `ConnectorStaged` is to the watches and to the other resources: the key that it claims. Pure.
 
-use super::state::State;
 use crate::controllers::context::StagedMemory;
 use crate::controllers::kinds::managed_kind::{ClaimRequest, ManagedKind};
 use crate::controllers::object_ref::Kind;
@@ -11,19 +10,15 @@ impl ManagedKind for ConnectorStaged {
     type Memory = StagedMemory;
 
     fn claim(&self) -> Option<ClaimRequest> {
-        let (status, state) = (self.status.clone().unwrap_or_default(), self.remembered());
+        let status = self.status.clone().unwrap_or_default();
         Some(ClaimRequest {
             project: self.spec.project_ref.clone(),
             key: self.spec.key.clone(),
-            remote: status.remote,
             // A state that this version does not understand may have anything, so it counts as begun.
-            operation: state.as_ref().map_or(true, State::is_call_open),
-            id: state.map_or(status.id, |state| state.id),
+            operation: status.remembered().map_or(true, |state| state.is_call_open()),
+            remote: status.remote,
+            id: status.id,
             claims: true,
         })
-    }
-
-    fn has_begun(&self) -> bool {
-        self.status.as_ref().is_some_and(|status| status.state.is_some())
     }
 }

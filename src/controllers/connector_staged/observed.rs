@@ -1,41 +1,12 @@
 //! A staged connector as it was observed, compared with what is desired. Pure.
 
-use connect_api::model::{ConnectorStaged as Record, ConnectorStatus, IsPreviewable};
+use connect_api::model::ConnectorStaged as Record;
+/// The status of a staged connector, and the permission to deploy it while it is staged (contract section 4.1). Nothing is
+/// concluded from a word that the contract does not list.
+pub use connect_api::model::{ConnectorStatus as Phase, IsPreviewable as Permission};
 
-use super::desired::{self, Fields};
+use super::desired;
 use crate::crd::ConnectorStagedSpec;
-
-/// The status of a staged connector (contract section 4.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// No publication was requested.
-    Draft,
-    /// It is being published; nothing can be changed.
-    Processing,
-    /// Waits for certification, or is being certified.
-    Certifying,
-    /// Is published.
-    Published,
-    /// Publishing failed.
-    Failed,
-    /// A status that the contract does not list. Nothing is concluded from it.
-    Other,
-}
-
-/// The permission to deploy a connector while it is staged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Permission {
-    /// It was never requested.
-    NeverAsked,
-    /// It was requested and is not decided yet.
-    Pending,
-    /// It was granted.
-    Granted,
-    /// It was refused.
-    Refused,
-    /// A value that the contract does not list. Nothing is concluded from it.
-    Other,
-}
 
 /// A staged connector as it was observed, compared with what is desired.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,8 +18,6 @@ pub struct Observed {
     pub version: i64,
     /// Its status.
     pub phase: Phase,
-    /// The same, as the API reports it.
-    pub status: String,
     /// The permission to deploy it while it is staged.
     pub permission: Permission,
     /// Whether only listed projects may use it.
@@ -73,34 +42,19 @@ impl Observed {
     /// Compares a record with what is desired.
     #[must_use]
     pub fn of(record: &Record, spec: &ConnectorStagedSpec) -> Self {
-        let fields = Fields::from(record);
         let changes = desired::changes(spec, record);
         Self {
             id: record.id.clone(),
             version: record.version,
-            phase: match record.status {
-                ConnectorStatus::Draft => Phase::Draft,
-                ConnectorStatus::Processing => Phase::Processing,
-                ConnectorStatus::ReadyForCertification | ConnectorStatus::InCertification => Phase::Certifying,
-                ConnectorStatus::Published => Phase::Published,
-                ConnectorStatus::Failed => Phase::Failed,
-                ConnectorStatus::Other(_) => Phase::Other,
-            },
-            status: record.status.to_string(),
-            permission: match record.is_previewable {
-                IsPreviewable::NeverAsked => Permission::NeverAsked,
-                IsPreviewable::Pending => Permission::Pending,
-                IsPreviewable::Yes => Permission::Granted,
-                IsPreviewable::No => Permission::Refused,
-                IsPreviewable::Other(_) => Permission::Other,
-            },
+            phase: record.status.clone(),
+            permission: record.is_previewable.clone(),
             private: record.private,
             listed: record.already_listed,
             changed: record.has_changes,
-            digest: fields.digest(),
+            digest: desired::digest(desired::shown(record)),
             met: changes.actions.is_empty() && changes.impossible.is_empty(),
-            repository_met: fields.has_repository_of(&Fields::from(spec)),
-            source: fields.source(),
+            repository_met: record.repository == desired::draft(spec).repository,
+            source: desired::source(&record.repository),
             impossible: !changes.impossible.is_empty(),
         }
     }
@@ -108,12 +62,24 @@ impl Observed {
     /// Whether the service accepts no change now; an unknown status counts as that.
     #[must_use]
     pub fn is_locked(&self) -> bool {
-        matches!(self.phase, Phase::Processing | Phase::Other)
+        matches!(self.phase, Phase::Processing | Phase::Other(_))
     }
 
     /// Whether it changes without another call; an unknown value counts as that.
     #[must_use]
     pub fn is_busy(&self) -> bool {
-        self.is_locked() || matches!(self.permission, Permission::Pending | Permission::Other)
+        self.is_locked() || matches!(self.permission, Permission::Pending | Permission::Other(_))
+    }
+
+    /// Whether it waits for certification, or is being certified.
+    #[must_use]
+    pub fn is_certifying(&self) -> bool {
+        matches!(self.phase, Phase::ReadyForCertification | Phase::InCertification)
+    }
+
+    /// Whether what is published is what it shows.
+    #[must_use]
+    pub fn is_published(&self) -> bool {
+        self.listed && !self.changed
     }
 }

@@ -4,10 +4,13 @@
 //! was made: its `status.checkedFor` has the digest and the time of what the deployment had applied, and each redeploy
 //! changes both. So a check counts only if its `spec.after` names that deployment. `observe.rs` reads the objects.
 
+use super::state::State;
 use crate::controllers::action_check::spec_digest;
 use crate::controllers::connector_deployment::state;
 use crate::controllers::reporting::conditions;
-use crate::crd::{ActionCheck, CheckOutcome, ConnectorDeployment, ConnectorDeploymentStatus, PublishAfter};
+use crate::crd::{
+    ActionCheck, CheckOutcome, ConnectorDeployment, ConnectorDeploymentStatus, ConnectorStagedSpec, PublishAfter,
+};
 use crate::names;
 
 /// What has to be proven.
@@ -21,6 +24,19 @@ pub struct ProofTarget<'a> {
     pub tag: &'a str,
     /// The version of the connector since which this tag can be deployed, if that is known.
     pub deployable: Option<i64>,
+}
+
+impl<'a> ProofTarget<'a> {
+    /// Returns what a resource of this name has to prove.
+    #[must_use]
+    pub fn of(name: &'a str, state: &'a State, spec: &'a ConnectorStagedSpec) -> Self {
+        Self {
+            name,
+            id: state.id.as_deref().unwrap_or_default(),
+            tag: &spec.repository.tag,
+            deployable: state.deployable.as_ref().map(|deployable| deployable.version),
+        }
+    }
 }
 
 /// The objects that `publishAfter` names.

@@ -10,31 +10,33 @@ use kube::ResourceExt;
 use kube::api::Api;
 use kube::runtime::controller::Action;
 
-use super::decide::{Call, Decision, Input, Outcome, Step, decide};
+use super::decide::{Decision, Input, Step, decide};
 use super::observed::Observed;
+use super::outcome::Outcome;
 use super::proof::{self, ProofTarget};
 use super::state::{CallKind, DeletionPolicy, State};
-use super::{intent, observe};
-use crate::controllers::context::{Context, Project, StagedMemory};
+use super::{desired, intent, observe, outcome};
+use crate::controllers::context::{Context, OTHER_SHARD_AGAIN, Project, StagedMemory};
 use crate::controllers::key_ownership::{Begin, ClaimStatus};
 use crate::controllers::kinds::managed_kind::object_ref;
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::project_access::namespace_permissions::Permission;
-use crate::controllers::queue::backoff::Asked;
-use crate::controllers::reconcile::record::{self, identity_changed};
+use crate::controllers::queue::backoff::{Asked, KubernetesErrorBackoff};
+use crate::controllers::reconcile::record::{self, Stop};
 use crate::controllers::reconcile::unwritten::Unwritten;
-use crate::controllers::reconcile::{self, NOT_YET_RECONCILED_AGAIN, Next, PROJECT_AGAIN, is_deleting, is_ours};
+use crate::controllers::reconcile::{self, Next, is_deleting, is_ours};
 use crate::controllers::references::Named;
 use crate::controllers::remote::{Health, NotAdmitted, Remote};
-use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::conditions::{ConditionUpdate, ready_reason};
 use crate::controllers::reporting::observed_record::ObservedRecord;
 use crate::controllers::reporting::problem;
 use crate::controllers::reporting::reason::Reason;
 use crate::controllers::reporting::reconcile_outcome::ReconcileOutcome;
-use crate::controllers::reporting::refusal;
 use crate::crd::ConnectorStaged;
 use crate::crd::shared::RemoteIdentity;
 use crate::names;
+
+/// Shortest pause between two looks that find nothing to send: each is a call.
+const SHORTEST_PAUSE: Duration = Duration::from_secs(3);
 
 /// Reconciles one resource, as it was just read, and returns what follows and how it ended. Never fails: an error becomes a
 /// condition or a retry.
@@ -49,12 +51,17 @@ pub async fn reconcile(object: Arc<ConnectorStaged>, context: Arc<Context>) -> (
     let mut reconciler = Reconciler::new(&context, &object_ref, Arc::unwrap_or_clone(object));
     // Boxed to keep the futures around a reconcile small.
     let outcome = match Box::pin(reconciler.reconcile()).await {
-        Err(error) => reconciler.report_kubernetes_error(refusal::ANY, error).await,
-        outcome => outcome,
+        Ok(next) => Ok(next),
+        Err(stop) => Box::pin(reconciler.stop(stop)).await,
     };
-    let pause = |error: &kube::Error| reconciler.pause_after(error);
-    let (action, ended) = reconcile::conclude(&context, &object_ref, outcome, reconciler.reason(), pause);
-    context.staged.insert(&object_ref, reconciler.memory);
+    let Reconciler { object, memory, unwritten, .. } = reconciler;
+    let reason = object.status.as_ref().and_then(|status| ready_reason(&status.conditions)).and_then(Reason::parse);
+    let pause = |error: &kube::Error| {
+        let refused = memory.kubernetes_error_backoff.pause();
+        unwritten.pause_after((&context, "Reconcile"), &object, error, refused)
+    };
+    let (action, ended) = reconcile::conclude(&context, &object_ref, outcome, reason, pause);
+    context.staged.insert(&object_ref, memory);
     if ended == ReconcileOutcome::Gone {
         forget(&context, &object_ref);
     }
@@ -76,13 +83,14 @@ pub(super) struct Reconciler<'a> {
     pub(super) api: Api<ConnectorStaged>,
     /// As the API server has it.
     pub(super) object: ConnectorStaged,
+    /// The remote project, once it is known.
+    pub(super) identity: Option<RemoteIdentity>,
     pub(super) memory: Box<StagedMemory>,
     pub(super) unwritten: Unwritten,
 }
 
 /// What a reconcile has read.
 pub(super) struct Read {
-    pub(super) identity: RemoteIdentity,
     pub(super) record: Option<Record>,
     /// What publishing still waits for.
     pub(super) unproven: Vec<String>,
@@ -94,58 +102,37 @@ impl<'a> Reconciler<'a> {
         let uid = object.uid().unwrap_or_default();
         let kept = context.staged.get(object_ref).filter(|memory| memory.uid == uid);
         let memory = kept.unwrap_or_else(|| Box::new(StagedMemory { uid, ..StagedMemory::default() }));
-        Self { context, object_ref, api, object, memory, unwritten: Unwritten::default() }
+        Self { context, object_ref, api, object, identity: None, memory, unwritten: Unwritten::default() }
     }
 
     /// The reconcile. A deletion takes the same path with another decision.
-    async fn reconcile(&mut self) -> Result<Next, kube::Error> {
-        let state = self.object.remembered();
+    async fn reconcile(&mut self) -> Result<Next, Stop> {
+        let (context, project) = (self.context, self.project());
         // Who waited for more than the project goes on to be enqueued by it until this reconcile decides.
-        self.note_references(!self.context.references.uses(self.object_ref, Named::Deployment).is_empty());
+        self.note_references(!context.references.uses(self.object_ref, Named::Deployment).is_empty());
+        let state = self.object.remembered();
         if self.needs_no_remote(state.as_ref().ok()) {
-            return self.remove_finalizer(false).await;
+            return record::release(context, &self.api, &self.object, false).await;
         }
-        // Rule 29, before rule 4: a conflict names a resource of another namespace.
-        if let Permission::Denied(condition) = self.permission() {
-            return self.report_not_allowed(condition).await;
-        }
-        // Rule 4, before the remote is asked.
-        match self.context.claim(&self.object, None) {
-            ClaimStatus::Owner => {}
-            claim_status => return self.report_key_conflict(claim_status).await,
-        }
-        let state = match state {
-            Ok(state) => state,
-            Err(why) => {
-                let message = format!("{why}. Nothing is sent: run the version of the operator that wrote it");
-                return self.report_and_wait(None, ConditionUpdate::new(Reason::InternalError, message), None).await;
-            }
-        };
+        // Rule 29 before rule 4: a conflict names a resource of another namespace.
+        record::is_permitted(context, self.object_ref, &project)?;
+        record::is_owner(context, &self.api, &self.object, context.claim(&self.object, None)).await?;
+        let state = state.map_err(|why| Stop::Report(ConditionUpdate::new(Reason::InternalError, why), None))?;
         // Only the finalizer protects what the resource owns, or may own.
-        if (state.has_begun() || self.object.annotations().contains_key(names::REMOTE_ID))
-            && let Err(error) = self.add_finalizer().await
-        {
-            return self.report_kubernetes_error(refusal::FINALIZERS, error).await;
+        if state.has_begun() || self.object.annotations().contains_key(names::REMOTE_ID) {
+            self.add_finalizer().await?;
         }
-        let project = match reconcile::project(self.context, &self.project(), &self.object_ref.namespace).await {
-            Ok(project) => project,
-            Err(Some(condition)) => return self.report_and_wait(None, condition, Some(PROJECT_AGAIN)).await,
-            Err(None) => return Ok(Next::Again(Some(NOT_YET_RECONCILED_AGAIN))),
-        };
-        if let Some(condition) = identity_changed(&self.object, &project.identity) {
-            return self.report_and_wait(Some(&project.identity), condition, Some(self.interval())).await;
-        }
+        let project = record::project(context, &self.object, &project, self.interval()).await?;
+        self.identity = Some(project.identity.clone());
         self.enter(&project, state).await
     }
 
     /// Passes the circuit breaker and the concurrency limit of the remote.
-    async fn enter(&mut self, project: &Project, state: State) -> Result<Next, kube::Error> {
-        let identity = &project.identity;
+    async fn enter(&mut self, project: &Project, state: State) -> Result<Next, Stop> {
         let remote = match &project.remote {
             Ok(remote) => remote,
             Err(condition) => {
-                let condition = problem::of_project(&self.project(), condition);
-                return self.report_outage(identity, &state, condition).await;
+                return Ok(self.report_outage(&state, problem::of_project(&self.project(), condition)).await?);
             }
         };
         let asked = self.asked_for();
@@ -156,27 +143,28 @@ impl<'a> Reconciler<'a> {
             Ok(permit) => permit,
             Err(NotAdmitted::Moved) => return Ok(Next::Again(Some(Duration::ZERO))),
             Err(NotAdmitted::CircuitOpen(outage)) => {
-                let condition = problem::condition_of_outage(&outage, &identity.project_key);
-                return self.report_outage(identity, &state, condition).await;
+                let condition = problem::condition_of_outage(&outage, &project.identity.project_key);
+                return Ok(self.report_outage(&state, condition).await?);
             }
         };
         let login = remote.login();
         if self.memory.login.replace(login).is_some_and(|before| before != login) {
             // What other credentials were refused may be sent again.
-            (self.memory.of_decision.refused, self.memory.refusal) = (None, None);
+            self.memory.of_decision.refused = None;
         }
         // Boxed: most reconciles end before this.
-        let next = Box::pin(self.with_remote(remote, identity, &state)).await;
+        let next = Box::pin(self.with_remote(remote, &project.identity, &state)).await;
         drop(permit);
         next
     }
 
+    /// Reads the record, compares it with the spec, and takes one step.
     async fn with_remote(
         &mut self,
         remote: &Arc<Remote>,
         identity: &RemoteIdentity,
         state: &State,
-    ) -> Result<Next, kube::Error> {
+    ) -> Result<Next, Stop> {
         let (api, now) = (remote.api(), self.context.clock.now());
         let record = match self.look(&api, state).await {
             Ok(record) => record,
@@ -188,45 +176,44 @@ impl<'a> Reconciler<'a> {
                     Health::Good { .. } | Health::Unknown => problem::condition(&error, &identity.project_key),
                 };
                 let pause = self.pause(&error);
-                self.report_outage(identity, state, condition).await?;
+                self.report_outage(state, condition).await?;
                 return Ok(Next::Again(Some(pause)));
             }
         };
-        let observed = record.as_ref().map(|record| Observed::of(record, &self.object.spec));
-        let mut read = Read { identity: identity.clone(), record, unproven: Vec::new() };
+        let seen = record.as_ref().map(|record| Observed::of(record, &self.object.spec));
+        let mut read = Read { record, unproven: Vec::new() };
         let mut intent = intent::intent(&self.object);
         let memory = self.memory.of_decision.clone();
-        let mut decision = decide(&Input { state, intent: &intent, record: observed.as_ref(), memory: &memory, now });
+        let mut decision = decide(&Input { state, intent: &intent, record: seen.as_ref(), memory: &memory, now });
         let waits = matches!(decision.step, Step::Report(Outcome::AwaitingProof, _));
         // Before the proofs are read: a change of one then enqueues the resource.
         self.note_references(waits);
         if waits {
             read.unproven = self.unproven(&decision.state).await?;
             intent.proven = read.unproven.is_empty();
-        }
-        let input = Input { state, intent: &intent, record: observed.as_ref(), memory: &memory, now };
-        if waits {
-            decision = decide(&input);
+            decision = decide(&Input { state, intent: &intent, record: seen.as_ref(), memory: &memory, now });
         }
         let needed: &[Right] = if let Step::Send(_) = decision.step { &[Right::ManageConnectors] } else { &[] };
         let missing = remote.lacking(self.object_ref, needed);
         if !missing.is_empty() {
             let condition = problem::unpermitted(&missing, &identity.project_key);
-            self.write(Some(&decision.state), condition, Some(identity), ObservedRecord::of(read.record.as_ref()))
-                .await?;
-            self.note_result(&decision.state, observed.as_ref());
+            self.write(&decision.state, condition, ObservedRecord::of(read.record.as_ref())).await?;
+            self.note_result(&decision.state, seen.as_ref());
             return Ok(Next::Again(Some(self.interval())));
         }
-        // Rule 29 again: the permission may have been withdrawn since.
-        if let Permission::Denied(condition) = self.permission() {
-            return self.report_not_allowed(condition).await;
+        // Again: the permission may have been withdrawn since, and another resource may have begun, or have appeared.
+        record::is_permitted(self.context, self.object_ref, &self.project())?;
+        let claim = self.claim(identity, state, &decision);
+        record::is_owner(self.context, &self.api, &self.object, claim).await?;
+        match decision.step {
+            Step::Release => {
+                let is_gone = decision.state.call.is_some_and(|call| call.kind == CallKind::Delete);
+                record::release(self.context, &self.api, &self.object, is_gone).await
+            }
+            Step::Report(outcome, again) => self.report(&read, seen.as_ref(), decision, (outcome, again)).await,
+            // Boxed: most reconciles send nothing.
+            Step::Send(kind) => Box::pin(self.send(&api, &read, &intent, seen.as_ref(), decision, kind)).await,
         }
-        // Rule 4 again, atomically with announcing it: another resource may have begun since, or have appeared.
-        match self.claim(identity, state, &decision) {
-            ClaimStatus::Owner => {}
-            claim_status => return self.report_key_conflict(claim_status).await,
-        }
-        self.execute(&api, &read, &input, decision).await
     }
 
     /// Reads the record. That there is none counts only if the project answers at all (rule 5).
@@ -236,6 +223,41 @@ impl<'a> Reconciler<'a> {
             observe::is_there(api).await?;
         }
         Ok(record)
+    }
+
+    /// Reports an outcome, and says when to look again.
+    async fn report(
+        &mut self,
+        read: &Read,
+        seen: Option<&Observed>,
+        decision: Decision,
+        (outcome, again): (Outcome, Option<Duration>),
+    ) -> Result<Next, Stop> {
+        let condition = self.condition(outcome, read);
+        self.write(&decision.state, condition, ObservedRecord::of(read.record.as_ref())).await?;
+        // Only after the write: what a decision forgets is still needed if it could not be written.
+        self.memory.of_decision = decision.memory;
+        self.memory.backoff.worked();
+        self.memory.kubernetes_error_backoff = KubernetesErrorBackoff::default();
+        self.annotate(&decision.state).await?;
+        self.note_result(&decision.state, seen);
+        let mut interval = self.interval();
+        if outcome == Outcome::AwaitingProof && self.context.scope.is_shard() {
+            // Another install may reconcile the objects that it waits for, and does not enqueue this resource.
+            interval = interval.min(OTHER_SHARD_AGAIN);
+        }
+        Ok(Next::Again(Some(again.map_or(interval, |again| again.max(SHORTEST_PAUSE).min(interval)))))
+    }
+
+    /// Returns the Ready condition of an outcome.
+    pub(super) fn condition(&self, outcome: Outcome, read: &Read) -> ConditionUpdate {
+        if let (Outcome::Refused, Some(refused)) = (outcome, &self.memory.of_decision.refused) {
+            return refused.condition.clone();
+        }
+        let (spec, record) = (&self.object.spec, read.record.as_ref());
+        let impossible = record.map(|record| desired::changes(spec, record).impossible).unwrap_or_default();
+        let details = if read.unproven.is_empty() { &impossible } else { &read.unproven };
+        outcome::ready_condition(outcome, &spec.key, record, details)
     }
 
     /// Remembers which objects enqueue this resource. `waits`: it waits for more than its project.
@@ -257,19 +279,13 @@ impl<'a> Reconciler<'a> {
         let spec = &self.object.spec;
         let Some(after) = &spec.publish_after else { return Ok(Vec::new()) };
         let objects = observe::proofs(&self.context.client, &self.object_ref.namespace, after).await?;
-        let target = ProofTarget {
-            name: &self.object_ref.name,
-            id: state.id.as_deref().unwrap_or_default(),
-            tag: &spec.repository.tag,
-            deployable: state.deployable.as_ref().map(|deployable| deployable.version),
-        };
-        Ok(proof::missing(after, &target, &objects))
+        Ok(proof::missing(after, &ProofTarget::of(&self.object_ref.name, state, spec), &objects))
     }
 
     /// Whether the decision may be carried out. A create, and taking over what exists, are announced to the other
     /// resources first.
     fn claim(&self, remote: &RemoteIdentity, state: &State, decision: &Decision) -> ClaimStatus {
-        let creates = matches!(decision.step, Step::Send(Call { kind: CallKind::Create, .. }));
+        let creates = decision.step == Step::Send(CallKind::Create);
         let gets = decision.state.id.is_some() && decision.state.id != state.id;
         // A record that shows what the resource has sent is its own.
         let begin = Begin { remote, takes_over: !creates && state.call.is_none() };
@@ -277,13 +293,8 @@ impl<'a> Reconciler<'a> {
     }
 
     /// Returns a reference to the project that the resource names.
-    pub(super) fn project(&self) -> ObjectRef {
+    fn project(&self) -> ObjectRef {
         ObjectRef::of_project(&self.object_ref.namespace, &self.object.spec.project_ref)
-    }
-
-    /// Returns whether the namespace of the resource may use the project that the resource names.
-    fn permission(&self) -> Permission {
-        self.context.permissions.permission(&self.project(), &self.object_ref.namespace)
     }
 
     pub(super) fn interval(&self) -> Duration {
@@ -291,8 +302,14 @@ impl<'a> Reconciler<'a> {
     }
 
     /// What a pause of the backoff is for; a change ends it.
-    pub(super) fn asked_for(&self) -> Asked {
+    fn asked_for(&self) -> Asked {
         let generation = self.object.metadata.generation.unwrap_or_default();
         (generation, reconcile::request(&self.object, names::REDEPLOY_REQUESTED_AT))
+    }
+
+    /// Pauses the calls of this resource, longer with each failure; returns for how long.
+    pub(super) fn pause(&mut self, error: &ApiError) -> Duration {
+        let (asked, now) = (self.asked_for(), self.context.clock.now());
+        self.memory.backoff.failed(asked, error, Duration::ZERO, now)
     }
 }

@@ -13,10 +13,6 @@ pub struct StagedMemory {
     pub uid: String,
     /// What decisions need.
     pub of_decision: DecisionMemory,
-    /// Why the last call was refused.
-    pub refusal: Option<ConditionUpdate>,
-    /// The number of refusals in a row for the same cause.
-    pub refusals: u32,
     /// What its deployments need to know of it.
     pub result: Option<StagedConnector>,
     /// The credentials of the last reconcile. New ones may be granted what those were refused.
@@ -34,8 +30,21 @@ pub struct DecisionMemory {
     pub absent_since: Option<Timestamp>,
     /// Since when another client keeps the connector busy.
     pub busy_since: Option<Timestamp>,
-    /// What a refused call was sent for, and when the same may be sent again.
-    pub refused: Option<(String, Timestamp)>,
+    /// The last call, if it was refused.
+    pub refused: Option<RefusedCall>,
+}
+
+/// A call that was refused, and is not sent again for the same cause for a while.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedCall {
+    /// What it was sent for.
+    pub cause: String,
+    /// When the same may be sent again.
+    pub until: Timestamp,
+    /// The number of refusals in a row for this cause.
+    pub times: u32,
+    /// Why it was refused.
+    pub condition: ConditionUpdate,
 }
 
 /// The state of a `ConnectorStaged` that its controller found.

@@ -152,7 +152,9 @@ fn seen<K: ManagedKind>(context: &Context, object: &K) {
         permitted(context, context.permissions.saw_project(&object_ref.name, &allowed));
     }
     if K::KIND.is_project() {
-        context.projects.with(|projects| drop(projects.entry(object_ref.clone()).or_insert(None)));
+        context.projects.with(|projects| {
+            projects.entry(object_ref.clone()).or_default();
+        });
     }
     let named = match K::KIND {
         Kind::Deployment => Some(Named::Deployment),

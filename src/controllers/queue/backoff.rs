@@ -8,7 +8,9 @@ use clock::{between, later};
 use connect_api::ApiError;
 use jiff::Timestamp;
 
+use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::reason::Reason;
+use crate::controllers::reporting::refusal::{self, Access};
 
 /// Pause after a call that was held back while the circuit breaker is half open.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
@@ -83,6 +85,20 @@ impl KubernetesErrorBackoff {
         }
         self.0 = self.0.saturating_add(1);
         Some(self.pause().min(again.unwrap_or(Duration::MAX)))
+    }
+
+    /// Returns the condition for a request that the API server refused, and the requeue delay.
+    ///
+    /// # Errors
+    /// The same error, if it passes by itself.
+    pub fn refused(
+        &mut self,
+        request: &str,
+        error: kube::Error,
+    ) -> Result<(ConditionUpdate, Option<Duration>), kube::Error> {
+        let condition = refusal::condition(Access::Write, request, error)?;
+        let again = self.again(condition.reason, None);
+        Ok((condition, again))
     }
 
     /// Returns the requeue delay after so many of them.

@@ -1,5 +1,5 @@
-//! Operations of a reconcile on its own object, the same for every kind: adds and removes the finalizer, finds its project,
-//! and retries what the cluster refused. `record` has what only the kinds with a remote record need.
+//! Operations of a reconcile on its own object, the same for every kind: adds and removes the finalizer, and retries
+//! what the cluster refused. `record` has what only the kinds with a remote record need.
 //!
 //! Next: `objects/patch.rs`, which sends the patches, and the folder of each kind, which decides.
 
@@ -14,25 +14,20 @@ use kube::api::Api;
 use kube::runtime::controller::Action;
 use serde_json::json;
 
-use crate::controllers::context::{Context, Project};
+use crate::controllers::context::Context;
 use crate::controllers::kinds::managed_kind::{ManagedKind, has_finalizer, with_finalizer};
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::objects::patch;
-use crate::controllers::project_access::namespace_permissions::Permission;
 use crate::controllers::reporting::conditions::ConditionUpdate;
-use crate::controllers::reporting::problem;
 use crate::controllers::reporting::reason::Reason;
 use crate::controllers::reporting::reconcile_outcome::ReconcileOutcome;
 use crate::controllers::reporting::refusal::{self, Access};
-use crate::crd::{ClusterConnectProject, ConnectProject};
 use crate::error_text::with_causes;
 
 /// Requeue delay after a write that met a newer version of the resource (409).
 pub const AFTER_CONFLICT: Duration = Duration::from_millis(200);
 /// Requeue delay after any other error of the API server.
 pub const AFTER_CLUSTER_ERROR: Duration = Duration::from_secs(10);
-/// Pause before a project that is missing or cannot be read is looked up again; its appearance enqueues earlier.
-pub const PROJECT_AGAIN: Duration = Duration::from_mins(1);
 /// Pause before an object is looked up again whose own controller has not reconciled it yet.
 pub const NOT_YET_RECONCILED_AGAIN: Duration = Duration::from_secs(5);
 /// Pause before a resource looks again whether its key is free; a change of the owner enqueues earlier.
@@ -76,39 +71,6 @@ pub async fn remove_finalizer<K: ManagedKind>(api: &Api<K>, object: &K) -> Resul
     match patch::patch_metadata(api, object, json!({ "finalizers": finalizers })).await {
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
         answer => answer.map(|_| ()),
-    }
-}
-
-/// Returns the project that a resource of `namespace` names, if that namespace may use it (rule 29).
-///
-/// # Errors
-/// The condition that explains why there is none; `None` while the controller of the project has not reconciled it yet.
-pub async fn project(
-    context: &Context,
-    object_ref: &ObjectRef,
-    namespace: &str,
-) -> Result<Project, Option<ConditionUpdate>> {
-    let permission = context.permissions.permission(object_ref, namespace);
-    if let Permission::Denied(condition) = permission {
-        return Err(Some(condition));
-    }
-    match (permission, context.projects.get(object_ref)) {
-        (Permission::Granted, Some(Some(project))) => return Ok(project),
-        // At a start, resources come here before the reconcile of their project has ended.
-        (_, Some(_)) => return Err(None),
-        (_, None) => {}
-    }
-    let (client, name) = (context.client.clone(), &object_ref.name);
-    let found = if object_ref.kind.is_cluster_scoped() {
-        Api::<ClusterConnectProject>::all(client).get_metadata_opt(name).await.map(|found| found.is_some())
-    } else {
-        Api::<ConnectProject>::namespaced(client, namespace).get_metadata_opt(name).await.map(|found| found.is_some())
-    };
-    match found {
-        Ok(false) => Err(Some(problem::project_missing(object_ref))),
-        // Its controller enqueues the resources that name it once it knows the project.
-        Ok(true) => Err(None),
-        Err(error) => Err(Some(unreadable(&format!("{} {name}", object_ref.kind.as_str()), error))),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a reconcile does for an object that stands for a record of the Connect API, the same for both kinds.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use kube::ResourceExt;
 use kube::api::Api;
@@ -9,19 +10,116 @@ use kube::runtime::events::EventType;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::controllers::context::Context;
-use crate::controllers::kinds::managed_kind::{ClaimRequest, ManagedKind};
-use crate::controllers::object_ref::ObjectRef;
+use crate::controllers::context::{Context, Project};
+use crate::controllers::key_ownership::ClaimStatus;
+use crate::controllers::kinds::managed_kind::{ClaimRequest, ManagedKind, has_finalizer};
+use crate::controllers::object_ref::{Kind, ObjectRef};
 use crate::controllers::objects::patch;
+use crate::controllers::project_access::namespace_permissions::Permission;
 use crate::controllers::references::Reference;
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::event_reason::EventReason;
+use crate::controllers::reporting::problem;
 use crate::controllers::reporting::reason::Reason;
 use crate::controllers::reporting::refusal::{self, Access};
 use crate::crd::shared::RemoteIdentity;
+use crate::crd::{ClusterConnectProject, ConnectProject};
 use crate::names;
 
-use super::remove_finalizer;
+use super::{KEY_AGAIN, NOT_YET_RECONCILED_AGAIN, Next, is_deleting, remove_finalizer, unreadable};
+
+/// Pause before a project that is missing or cannot be read is looked up again; its appearance enqueues earlier.
+const PROJECT_AGAIN: Duration = Duration::from_mins(1);
+
+/// Why a reconcile ends before its decision is carried out.
+pub enum Stop {
+    /// The API server refused this request, or did not answer.
+    Refused(&'static str, kube::Error),
+    /// The status reports it. The duration: when to look again; `None`: at the next event.
+    Report(ConditionUpdate, Option<Duration>),
+    /// The same, and what was observed until now says nothing about the time after.
+    Leave(ConditionUpdate, Option<Duration>),
+    /// Nothing is reported.
+    End(Next),
+}
+
+impl From<kube::Error> for Stop {
+    fn from(error: kube::Error) -> Self {
+        Self::Refused(refusal::ANY, error)
+    }
+}
+
+/// Rule 29: passes if the resource may use the project that it names.
+///
+/// # Errors
+/// Otherwise everything stays as it is. What allows the namespace enqueues the resource.
+pub fn is_permitted(context: &Context, object_ref: &ObjectRef, project: &ObjectRef) -> Result<(), Stop> {
+    match context.permissions.permission(project, &object_ref.namespace) {
+        Permission::Denied(condition) => Err(Stop::Leave(condition, None)),
+        Permission::Granted | Permission::Unknown => Ok(()),
+    }
+}
+
+/// Rule 4: passes if the resource owns its key.
+///
+/// # Errors
+/// Otherwise the key is left to its owner, until the resource looks again.
+pub async fn is_owner<K: ManagedKind>(
+    context: &Context,
+    api: &Api<K>,
+    object: &K,
+    claim: ClaimStatus,
+) -> Result<(), Stop> {
+    let key = || object.claim().map(|claim| claim.key).unwrap_or_default();
+    Err(match claim {
+        ClaimStatus::Owner => return Ok(()),
+        ClaimStatus::Unknown => Stop::End(Next::Again(Some(KEY_AGAIN))),
+        ClaimStatus::Unlisted => Stop::Report(problem::unlisted(&key()), None),
+        ClaimStatus::HeldBy(_) if is_deleting(object) => Stop::End(release(context, api, object, false).await?),
+        ClaimStatus::HeldBy(owner) => {
+            Stop::Leave(problem::key_conflict(K::KIND.as_str(), &owner, &key()), Some(KEY_AGAIN))
+        }
+    })
+}
+
+/// Returns the project that the resource names, and may use. `interval`: when to look again at one that has changed.
+///
+/// # Errors
+/// Why there is none yet, or why it is not that of the record.
+pub async fn project<K: ManagedKind>(
+    context: &Context,
+    object: &K,
+    project: &ObjectRef,
+    interval: Duration,
+) -> Result<Project, Stop> {
+    let namespace = object.namespace().unwrap_or_default();
+    let is_granted = context.permissions.permission(project, &namespace) == Permission::Granted;
+    // Its controller enqueues the resources that name it once it knows the project.
+    let not_yet = Stop::End(Next::Again(Some(NOT_YET_RECONCILED_AGAIN)));
+    match context.projects.get(project) {
+        Some(Some(found)) if is_granted => {
+            return match identity_changed(object, &found.identity) {
+                Some(condition) => Err(Stop::Report(condition, Some(interval))),
+                None => Ok(found),
+            };
+        }
+        // At a start, resources come here before the reconcile of their project has ended.
+        Some(_) => return Err(not_yet),
+        None => {}
+    }
+    let (client, name) = (context.client.clone(), &project.name);
+    let found = if project.kind.is_cluster_scoped() {
+        Api::<ClusterConnectProject>::all(client).get_metadata_opt(name).await.map(|found| found.is_some())
+    } else {
+        Api::<ConnectProject>::namespaced(client, &namespace).get_metadata_opt(name).await.map(|found| found.is_some())
+    };
+    let condition = match found {
+        Ok(true) => return Err(not_yet),
+        Ok(false) => problem::project_missing(project),
+        Err(error) => unreadable(&format!("{} {name}", project.kind.as_str()), error),
+    };
+    Err(Stop::Report(condition, Some(PROJECT_AGAIN)))
+}
 
 /// Forgets what both kinds keep of a resource that does not exist any more, or that is left to others.
 pub fn forget(context: &Context, object_ref: &ObjectRef) {
@@ -131,26 +229,27 @@ pub async fn annotate<K: ManagedKind>(
     }
 }
 
-/// Removes the finalizer, and reports in an Event what became of the record. `ended`: how the record ended; `None`: it was
-/// left as it is. `record`: what a record is called.
+/// Removes the finalizer, and reports in an Event what became of the record. `is_gone`: it was deleted; otherwise it was left
+/// as it is.
 ///
 /// # Errors
 /// Those of the API server; 409 if the object changed meanwhile.
-pub async fn release<K: ManagedKind>(
-    context: &Context,
-    api: &Api<K>,
-    object: &K,
-    record: &str,
-    ended: Option<(EventReason, &str)>,
-) -> Result<(), kube::Error> {
-    remove_finalizer(api, object).await?;
+pub async fn release<K: ManagedKind>(context: &Context, api: &Api<K>, object: &K, is_gone: bool) -> Result<Next, Stop> {
+    if !has_finalizer(object) {
+        return Ok(Next::Gone);
+    }
+    remove_finalizer(api, object).await.map_err(|error| Stop::Refused(refusal::FINALIZERS, error))?;
+    let (record, end) = if K::KIND == Kind::Staged {
+        ("staged connector", EventReason::Deleted)
+    } else {
+        ("remote deployment", EventReason::Undeployed)
+    };
     let annotated = object.annotations().get(names::REMOTE_ID).map(String::as_str);
     let left = || object.claim().map(|claim| orphaned(record, &claim, annotated)).unwrap_or_default();
-    let (reason, note) =
-        ended.map_or_else(|| (EventReason::Orphaned, left()), |(reason, note)| (reason, note.to_owned()));
+    let (reason, note) = if is_gone { (end, format!("The {record} is gone")) } else { (EventReason::Orphaned, left()) };
     tracing::info!(reason = reason.as_str(), "{note}");
     context.report(object, EventType::Normal, reason, "Reconcile", &note);
-    Ok(())
+    Ok(Next::Gone)
 }
 
 /// Describes what stays at the remote when an object is deleted and its record is not. `annotated`: the id in the

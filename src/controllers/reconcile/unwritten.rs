@@ -1,9 +1,11 @@
 //! A condition that the API server refuses to store. No user can read it in the status, so an Event reports it.
 
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use kube::runtime::events::EventType;
 
+use super::AFTER_CLUSTER_ERROR;
 use crate::controllers::context::Context;
 use crate::controllers::kinds::managed_kind::Object;
 use crate::controllers::reporting::conditions::{ConditionUpdate, LONGEST_MESSAGE, cut};
@@ -26,13 +28,20 @@ impl Unwritten {
     }
 
     /// Publishes an Event about it once the reconcile has failed with `error`: otherwise the status reports the refusal.
-    /// Returns whether the API server refuses every write. After a conflict, or if it is busy, the status may be stored.
-    pub fn report<K: Object>(&self, context: &Context, object: &K, action: &'static str, error: &kube::Error) -> bool {
-        let Some(note) = self.noted(error) else { return false };
+    /// Returns the pause before the next reconcile; `refused`: that if the API server refuses every write.
+    pub fn pause_after<K: Object>(
+        &self,
+        (context, action): (&Context, &'static str),
+        object: &K,
+        error: &kube::Error,
+        refused: Duration,
+    ) -> Duration {
+        let Some(note) = self.noted(error) else { return AFTER_CLUSTER_ERROR };
         context.report(object, EventType::Warning, Reason::KubernetesError.into(), action, note);
-        true
+        refused
     }
 
+    /// Returns the note, unless the status may be stored after all: after a conflict, or if the API server is busy.
     fn noted(&self, error: &kube::Error) -> Option<&str> {
         self.0.get().map(String::as_str).filter(|_| refusal::definite(Access::Write, error).is_some())
     }

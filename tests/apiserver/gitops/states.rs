@@ -138,7 +138,7 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
                 record: ObservedRecord::NotRead,
                 handled_reconcile: None,
             };
-            json!(connector_staged::status::summarize(&ConnectorStagedStatus::default(), &facts, now).expect("JSON"))
+            json!(connector_staged::status::summarize(&ConnectorStagedStatus::default(), &facts, now))
         }
         "ActionCheck" => {
             json!(action_check::status::with_condition(

@@ -51,20 +51,19 @@ async fn a_tag_of_a_local_repository_is_read_published_and_followed() {
     let shop = Shop::with(options, Clock::system()).await;
     let url = "https://git.example.com/dev/mine.git";
     apply(&shop, &json!({"publish": "Private", "repository": {"url": url, "tag": "v1"}})).await;
-    let first = until_reason(&shop, "Published").await;
-    let names = |object: &ConnectorStaged| {
-        let status = object.status.clone().unwrap_or_default();
-        status.configurations.into_iter().map(|application| application.application_name).collect::<Vec<_>>()
+    until_reason(&shop, "Published").await;
+    let names = || {
+        let applications = record(&shop).configurations.unwrap_or_default();
+        applications.into_iter().map(|application| application.application_name).collect::<Vec<_>>()
     };
-    assert_eq!(names(&first), ["service"]);
+    assert_eq!(names(), ["service"]);
 
     change(&shop, &json!({"spec": {"repository": {"tag": "v2"}}})).await;
-    let second = shop
-        .until_object("kit", "the next tag", |object: &ConnectorStaged| {
+    shop.until_object("kit", "the next tag", |object: &ConnectorStaged| {
             object.status.as_ref().is_some_and(|status| status.published_tag.as_deref() == Some("v2"))
         })
         .await;
-    assert_eq!(names(&second), ["service", "hourly"]);
+    assert_eq!(names(), ["service", "hourly"]);
 
     change(&shop, &json!({"spec": {"repository": {"tag": "v3"}}})).await;
     let refused = until_reason(&shop, "RepositoryInvalid").await;

@@ -16,8 +16,7 @@ use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::reporting::conditions;
 use connect_operator::crd::connector_staged_status::ConnectorStagedStatus;
 use connect_operator::crd::{
-    AdoptionPolicy, CallOutcome, ConnectorStaged, ConnectorStagedSpec, DeletionPolicy, Publish, StagedCallKind,
-    StagedState,
+    AdoptionPolicy, ConnectorStaged, ConnectorStagedSpec, DeletionPolicy, Publish, StagedCallKind, StagedState,
 };
 use connect_operator::names;
 use dev_server::World;
@@ -234,11 +233,15 @@ impl Checker {
         let state = remembered(&status);
         if let Some(call) = &state.call {
             let what = (format!("{:?}", call.kind), call.from);
-            let asks = matches!(call.kind, StagedCallKind::Preview | StagedCallKind::Publish);
-            if asks && call.outcome == CallOutcome::Accepted {
+            let has_arrived = match call.kind {
+                StagedCallKind::Preview => state.preview.is_some(),
+                StagedCallKind::Publish => state.publication.as_ref() == Some(&call.digest),
+                StagedCallKind::Create | StagedCallKind::Update | StagedCallKind::Delete => false,
+            };
+            if has_arrived && !call.open {
                 life.answered.extend(call.from);
             }
-            if call.outcome == CallOutcome::Unknown {
+            if call.open {
                 life.written.insert(what, state.handled_request);
             }
         }

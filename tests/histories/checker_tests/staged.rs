@@ -37,7 +37,7 @@ impl Simulation {
         let mut state: Value = serde_json::from_str(text).expect("the operator writes JSON");
         state["call"] = json!({
             "kind": kind, "at": self.now().to_string(), "from": object["status"]["version"], "digest": "",
-            "outcome": "Unknown",
+            "open": true,
         });
         self.forge_staged_status(&json!({"state": state.to_string()}));
     }

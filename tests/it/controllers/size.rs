@@ -67,7 +67,7 @@ fn longest(path: &str) -> u64 {
         "url" => 2048,
         "title" | "message" | "comment" | "topic" => 1024,
         "schedule" => 100,
-        "type" | "applicationType" | "deploymentStatus" | "connectorStatus" | "project" | "at" => 64,
+        "type" | "deploymentStatus" | "connectorStatus" | "project" | "at" => 64,
         _ => 256,
     }
 }

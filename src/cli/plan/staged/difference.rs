@@ -4,7 +4,7 @@ use connect_api::model::ConnectorStaged as Record;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::controllers::connector_staged::desired::Fields;
+use crate::controllers::connector_staged::desired;
 use crate::crd::ConnectorStagedSpec;
 
 /// A field that would change.
@@ -18,38 +18,44 @@ pub(in crate::cli::plan) struct Difference {
     pub(in crate::cli::plan) after: String,
 }
 
-/// Path in the spec of each member of [`Fields`].
-const PATHS: [(&str, &str); 15] = [
-    ("name", "name"),
-    ("description", "description"),
-    ("email", "creator.email"),
-    ("creator_name", "creator.name"),
-    ("company", "creator.company"),
-    ("title", "creator.title"),
-    ("contributors", "creator.noOfContributors"),
-    ("logo_url", "creator.logoUrl"),
-    ("support_url", "creator.supportUrl"),
-    ("url", "repository.url"),
-    ("tag", "repository.tag"),
-    ("integration_types", "integrationTypes"),
-    ("supported_regions", "supportedRegions"),
-    ("private_projects", "privateProjects"),
-    ("documentation_url", "documentationUrl"),
+/// The fields that an update can change, in the spec and in a draft.
+const FIELDS: [&str; 15] = [
+    "name",
+    "description",
+    "creator.email",
+    "creator.name",
+    "creator.company",
+    "creator.title",
+    "creator.noOfContributors",
+    "creator.logoUrl",
+    "creator.supportUrl",
+    "repository.url",
+    "repository.tag",
+    "integrationTypes",
+    "supportedRegions",
+    "privateProjects",
+    "documentationUrl",
 ];
 
-/// Returns the fields that an update changes. What the spec leaves out stays as it is.
+/// Lists that an update empties. What else the spec leaves out stays as it is.
+const LISTS: [&str; 3] = ["integrationTypes", "supportedRegions", "privateProjects"];
+
+/// Returns the fields that an update changes.
 pub(super) fn differences(spec: &ConnectorStagedSpec, record: &Record) -> Vec<Difference> {
-    let members = |fields: Fields| serde_json::to_value(fields).unwrap_or_default();
-    let (wanted, seen) = (members(Fields::from(spec)), members(Fields::from(record)));
-    let shown = |value: &Value| match value {
-        Value::String(text) => text.clone(),
-        Value::Array(words) => words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "),
-        other => other.to_string(),
+    let members = |draft| serde_json::to_value(desired::normalized(draft)).unwrap_or_default();
+    let (wanted, seen) = (members(desired::draft(spec)), members(desired::shown(record)));
+    let member = |of: &Value, field: &str| field.split('.').try_fold(of, |of, name| of.get(name)).cloned();
+    let shown = |value: Option<Value>| match value {
+        Some(Value::String(text)) => text,
+        Some(Value::Array(words)) => words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "),
+        Some(other) => other.to_string(),
+        None => String::new(),
     };
-    let left_out = |value: &Value| matches!(value.as_str(), Some("")) || value.as_i64() == Some(0);
-    let differs = |member: &str| wanted[member] != seen[member] && !left_out(&wanted[member]);
-    let fields = PATHS.iter().filter(|(member, _)| differs(member));
-    fields
-        .map(|(member, path)| Difference { field: path, before: shown(&seen[*member]), after: shown(&wanted[*member]) })
-        .collect()
+    let differs = |field: &&str| {
+        let wanted = member(&wanted, field);
+        wanted != member(&seen, field) && (wanted.is_some() || LISTS.contains(field))
+    };
+    let difference =
+        |field| Difference { field, before: shown(member(&seen, field)), after: shown(member(&wanted, field)) };
+    FIELDS.into_iter().filter(differs).map(difference).collect()
 }

@@ -28,7 +28,7 @@ use jiff::Timestamp;
 pub use answer::{Accepted, AppliedResponse, Response, apply_response};
 pub use retained::{holds, retained};
 pub use taking_down::needless_until;
-pub use timing::{ABSENCE, Ahead, LAG, LIMIT, Pause, QUIET_PERIOD, TOO_LONG};
+pub use timing::{ABSENCE, Ahead, LAG, LIMIT, Pause, QUIET_PERIOD, TOO_LONG, refused_for};
 pub use transient::{Cause, Change, Refused, Resting, TransientState};
 
 use crate::controllers::values::VisibleValues;

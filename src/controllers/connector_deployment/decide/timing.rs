@@ -17,7 +17,7 @@ pub const ABSENCE: Duration = Duration::from_secs(30);
 pub const TOO_LONG: Duration = Duration::from_mins(30);
 
 /// First pause before a refused write is repeated without any change; doubles.
-pub(super) const REFUSED_AGAIN: Duration = Duration::from_mins(10);
+const REFUSED_AGAIN: Duration = Duration::from_mins(10);
 /// Longest such pause.
 pub(super) const REFUSED_AGAIN_AT_MOST: Duration = Duration::from_hours(1);
 /// First pause after a transient refusal: the record is busy, or the version was an old one. Doubles.
@@ -120,6 +120,12 @@ pub(super) fn repeat_after(attempt: u32) -> Duration {
 /// Returns the poll interval for an operation that has run for `age`: an eighth of it, 1 to 15 seconds.
 pub(super) fn pace(age: Duration) -> Duration {
     (age / 8).clamp(Duration::from_secs(1), Duration::from_secs(15))
+}
+
+/// Returns the pause before a write is repeated that was refused so many times in a row for the same cause.
+#[must_use]
+pub fn refused_for(times: u32) -> Duration {
+    doubled(REFUSED_AGAIN, times, REFUSED_AGAIN_AT_MOST)
 }
 
 /// Returns what remains of `wait` after `age`, at least one second.

@@ -4,7 +4,7 @@ use clock::later;
 use jiff::Timestamp;
 
 use super::super::persisted::{PersistedState, Phase};
-use super::timing::{Ahead, PASSING_AT_MOST, Pause, REFUSED_AGAIN, REFUSED_AGAIN_AT_MOST, doubled};
+use super::timing::{Ahead, PASSING_AT_MOST, Pause, REFUSED_AGAIN_AT_MOST, refused_for};
 use crate::controllers::values::digest::Digest;
 
 /// What this process has observed so far.
@@ -87,7 +87,7 @@ impl Refused {
     pub fn after(before: Option<&Self>, cause: Cause, now: Timestamp) -> Self {
         let before = before.filter(|before| before.cause == cause);
         let times = before.map_or(1, |before| before.times.saturating_add(1));
-        Self { cause, until: later(now, doubled(REFUSED_AGAIN, times, REFUSED_AGAIN_AT_MOST)), times }
+        Self { cause, until: later(now, refused_for(times)), times }
     }
 
     /// Whether the service refused to undeploy while the resource is being deleted.

@@ -16,7 +16,7 @@ use super::super::status;
 use super::super::{applications, observe, outputs, verification};
 use super::sent;
 use crate::controllers::object_ref::Kind;
-use crate::controllers::reconcile::record::report_left_behind;
+use crate::controllers::reconcile::record::{self, Stop, report_left_behind};
 use crate::controllers::reconcile::{Next, is_ours};
 use crate::controllers::remote::{PollRate, Remote};
 use crate::controllers::reporting::conditions::ConditionUpdate;
@@ -42,9 +42,9 @@ impl Reconciler<'_> {
         remote: &Arc<Remote>,
         mut inputs: Inputs,
         decision: Decision,
-    ) -> Result<Next, kube::Error> {
+    ) -> Result<Next, Stop> {
         match &decision.step {
-            Step::RemoveFinalizer => self.remove_finalizer(is_undeployed(&decision.persisted)).await,
+            Step::RemoveFinalizer => self.release(&decision.persisted).await,
             Step::NoOp => {
                 let next = self.report_no_op(remote, &mut inputs, &decision).await?;
                 // An observation that calls for nothing ends a row of failures: those of a week are none.
@@ -61,10 +61,8 @@ impl Reconciler<'_> {
         inputs: &Inputs,
         call: &Call,
         decision: &Decision,
-    ) -> Result<Next, kube::Error> {
-        if let Err(error) = self.add_finalizer().await {
-            return self.report_kubernetes_error(refusal::FINALIZERS, error).await;
-        }
+    ) -> Result<Next, Stop> {
+        self.add_finalizer().await.map_err(|error| Stop::Refused(refusal::FINALIZERS, error))?;
         let condition = status::ready_condition(&decision.outcome, &inputs.wanted.key, None, &[]);
         let reason = condition.reason;
         // What was read before a call does not describe the deployment after it, so it is not shown.
@@ -114,9 +112,9 @@ impl Reconciler<'_> {
         call: &CallKind,
         done: &Done,
         applied: &AppliedResponse,
-    ) -> Result<Next, kube::Error> {
+    ) -> Result<Next, Stop> {
         if applied.remove_finalizer {
-            return self.remove_finalizer(is_undeployed(&applied.persisted)).await;
+            return self.release(&applied.persisted).await;
         }
         self.cache.transient = applied.transient.clone();
         let condition = response_condition(inputs, call, done, applied.key_taken);
@@ -131,6 +129,13 @@ impl Reconciler<'_> {
         }
         written?;
         Ok(Next::Again(Some(self.requeue_after(remote, done, applied))))
+    }
+
+    /// Removes the finalizer.
+    async fn release(&self, persisted: &PersistedState) -> Result<Next, Stop> {
+        let operation = persisted.operation.as_ref();
+        let is_undeployed = operation.is_some_and(|operation| operation.kind == OperationType::Undeploy);
+        record::release(self.context, &self.api, &*self.object, is_undeployed).await
     }
 
     /// Writes the status, and returns when to observe again.
@@ -277,9 +282,4 @@ fn response_condition(inputs: &Inputs, call: &CallKind, done: &Done, key_taken: 
     act::condition(done, &suspects, &inputs.wanted.remote.project_key)
         .filter(|_| !key_taken)
         .unwrap_or_else(|| status::ready_condition(&outcome, &inputs.wanted.key, done.record.as_ref(), &[]))
-}
-
-/// Whether the finalizer goes after an undeploy.
-fn is_undeployed(persisted: &PersistedState) -> bool {
-    persisted.operation.as_ref().is_some_and(|operation| operation.kind == OperationType::Undeploy)
 }

@@ -3,10 +3,7 @@
 use std::sync::Arc;
 
 use super::super::persisted::PersistedState;
-use crate::controllers::kinds::managed_kind::has_finalizer;
-use crate::controllers::reconcile::{self, Next, record};
-use crate::controllers::reporting::event_reason::EventReason;
-use crate::controllers::reporting::refusal;
+use crate::controllers::reconcile::{self, record};
 use crate::crd::ManagementPolicy;
 
 use super::Reconciler;
@@ -36,17 +33,5 @@ impl Reconciler<'_> {
             self.object = Arc::new(object);
         }
         Ok(())
-    }
-
-    /// Removes the finalizer, and reports in an Event what became of the record.
-    pub(super) async fn remove_finalizer(&mut self, is_undeployed: bool) -> Result<Next, kube::Error> {
-        if !has_finalizer(&*self.object) {
-            return Ok(Next::Gone);
-        }
-        let ended = is_undeployed.then_some((EventReason::Undeployed, "The remote deployment is gone"));
-        match record::release(self.context, &self.api, &*self.object, "remote object", ended).await {
-            Ok(()) => Ok(Next::Gone),
-            Err(error) => self.report_kubernetes_error(refusal::FINALIZERS, error).await,
-        }
     }
 }

@@ -44,17 +44,17 @@ use super::registered::Registered;
 use super::status::DesiredIdentity;
 use super::{kind, observe, state, value_from};
 use crate::controllers::context::{Context, Project};
-use crate::controllers::key_ownership::ClaimStatus;
 use crate::controllers::kinds::managed_kind::object_ref;
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::project_access::namespace_permissions::Permission;
 use crate::controllers::queue::backoff::Asked;
-use crate::controllers::reconcile::record::{self, identity_changed};
+use crate::controllers::reconcile::record::{self, Stop};
 use crate::controllers::reconcile::unwritten::Unwritten;
-use crate::controllers::reconcile::{self, NOT_YET_RECONCILED_AGAIN, Next, PROJECT_AGAIN, is_ours, panics};
+use crate::controllers::reconcile::{self, NOT_YET_RECONCILED_AGAIN, Next, is_ours, panics};
 use crate::controllers::references::{Named, Reference};
 use crate::controllers::remote::{ConcurrencyPermit, Login, NotAdmitted, Remote};
+use crate::controllers::reporting::conditions::ready_reason;
 use crate::controllers::reporting::problem;
+use crate::controllers::reporting::reason::Reason;
 use crate::controllers::reporting::reconcile_outcome::ReconcileOutcome;
 use crate::controllers::reporting::refusal;
 use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
@@ -74,15 +74,20 @@ pub async fn reconcile(object: Arc<ConnectorDeployment>, context: Arc<Context>) 
     let mut reconciler = Reconciler::new(&context, &object_ref, object);
     // Boxed to keep the futures around a reconcile small.
     let outcome = match Box::pin(reconciler.reconcile()).await {
-        Err(error) => reconciler.report_kubernetes_error(refusal::ANY, error).await,
-        outcome => outcome,
+        Ok(next) => Ok(next),
+        Err(stop) => Box::pin(reconciler.stop(stop)).await,
     };
-    let pause = |error: &kube::Error| reconciler.pause_after(error);
-    let (action, ended) = reconcile::conclude(&context, &object_ref, outcome, reconciler.reason(), pause);
+    let Reconciler { object, cache, unwritten, .. } = reconciler;
+    let reason = object.status.as_ref().and_then(|status| ready_reason(&status.conditions)).and_then(Reason::parse);
+    let pause = |error: &kube::Error| {
+        let refused = cache.kubernetes_error_backoff.pause();
+        unwritten.pause_after((&context, "Reconcile"), &*object, error, refused)
+    };
+    let (action, ended) = reconcile::conclude(&context, &object_ref, outcome, reason, pause);
     if ended == ReconcileOutcome::Gone {
         forget(&context, &object_ref);
     } else {
-        context.deployment_caches.insert(&object_ref, reconciler.cache);
+        context.deployment_caches.insert(&object_ref, cache);
     }
     (action, ended)
 }
@@ -116,43 +121,32 @@ impl<'a> Reconciler<'a> {
     }
 
     /// The reconcile. A deletion takes the same path with another decision.
-    async fn reconcile(&mut self) -> Result<Next, kube::Error> {
-        record::note_references(self.context, self.object_ref, &self.project(), self.references());
+    async fn reconcile(&mut self) -> Result<Next, Stop> {
+        let project = self.project();
+        record::note_references(self.context, self.object_ref, &project, self.references());
         // Rules 22 and 23: what was never created, and what is orphaned, goes without asking the remote.
         let begun = self.has_begun();
         if self.is_deleting() && (!begun || self.deletion() == Some(DeletionPolicy::Orphan)) {
-            return self.remove_finalizer(false).await;
+            return record::release(self.context, &self.api, &*self.object, false).await;
         }
         if let Err(condition) = state::read(&self.status()) {
             panics::report(&*self.object, self.context, &condition).await?;
             return Ok(Next::Again(Some(self.interval())));
         }
-        // Rule 29, before rule 4: a conflict names a resource of another namespace.
-        if let Permission::Denied(condition) = self.permission() {
-            return self.report_not_allowed(condition).await;
-        }
-        // Rule 4, before a finalizer is added and before the remote is asked.
-        match self.context.claim(&*self.object, None) {
-            ClaimStatus::Owner => {}
-            claim_status => return self.report_key_conflict(claim_status).await,
-        }
+        // Rule 29 before rule 4: a conflict names a resource of another namespace.
+        record::is_permitted(self.context, self.object_ref, &project)?;
+        let claim = self.context.claim(&*self.object, None);
+        record::is_owner(self.context, &self.api, &*self.object, claim).await?;
         // Whoever owns nothing yet gets its finalizer before its first call, or before the status names a record.
-        if begun && let Err(error) = self.add_finalizer().await {
-            return self.report_kubernetes_error(refusal::FINALIZERS, error).await;
+        if begun {
+            self.add_finalizer().await.map_err(|error| Stop::Refused(refusal::FINALIZERS, error))?;
         }
-        let project = match reconcile::project(self.context, &self.project(), &self.object_ref.namespace).await {
-            Ok(project) => project,
-            Err(Some(condition)) => return self.report_and_wait(None, condition, Some(PROJECT_AGAIN)).await,
-            Err(None) => return Ok(Next::Again(Some(NOT_YET_RECONCILED_AGAIN))),
-        };
+        let project = record::project(self.context, &*self.object, &project, self.interval()).await?;
         let identity = intent::desired_identity(&self.object, &project);
-        if let Some(condition) = identity_changed(&*self.object, &project.identity) {
-            return self.report_and_wait(Some(&identity), condition, Some(self.interval())).await;
-        }
         let target = match self.find_target().await {
             Ok(target) => target,
             Err(Some(condition)) => {
-                return self.report_and_wait(Some(&identity), condition, Some(self.interval())).await;
+                return Ok(self.report_and_wait(Some(&identity), condition, Some(self.interval())).await?);
             }
             Err(None) => return Ok(Next::Again(Some(NOT_YET_RECONCILED_AGAIN))),
         };
@@ -165,11 +159,12 @@ impl<'a> Reconciler<'a> {
         project: &Project,
         identity: DesiredIdentity,
         target: Option<Target>,
-    ) -> Result<Next, kube::Error> {
+    ) -> Result<Next, Stop> {
         let remote = match &project.remote {
             Ok(remote) => Arc::clone(remote),
             Err(condition) => {
-                return self.report_outage(&identity, problem::of_project(&self.project(), condition)).await;
+                let condition = problem::of_project(&self.project(), condition);
+                return Ok(self.report_outage(&identity, condition).await?);
             }
         };
         let asked = self.asked_for();
@@ -185,7 +180,7 @@ impl<'a> Reconciler<'a> {
             Err(NotAdmitted::Moved) => return Ok(Next::Again(Some(Duration::ZERO))),
             Err(NotAdmitted::CircuitOpen(outage)) => {
                 let condition = problem::condition_of_outage(&outage, &project.identity.project_key);
-                return self.report_outage(&identity, condition).await;
+                return Ok(self.report_outage(&identity, condition).await?);
             }
         };
         // Boxed: most reconciles end before this.
@@ -200,10 +195,10 @@ impl<'a> Reconciler<'a> {
         identity: DesiredIdentity,
         target: Option<Target>,
         registered: Result<Registered, ApiError>,
-    ) -> Result<Next, kube::Error> {
+    ) -> Result<Next, Stop> {
         let registered = match registered {
             Ok(registered) => registered,
-            Err(error) => return self.pause_after_read(remote, &identity, &error).await,
+            Err(error) => return Ok(self.pause_after_read(remote, &identity, &error).await?),
         };
         let persisted = self.persisted();
         self.cache.transient.meet(&persisted, self.context.clock.now());
@@ -214,10 +209,10 @@ impl<'a> Reconciler<'a> {
             Ok(Some(read)) => read,
             // A poll is under way, and enqueues the resource; it has its own backoff, and this reconcile has called nothing.
             Ok(None) => match remote.read_error(self.object_ref) {
-                Some(error) => return self.report_failed_read(&identity, &error).await,
+                Some(error) => return Ok(self.report_failed_read(&identity, &error).await?),
                 None => return Ok(Next::Again(None)),
             },
-            Err(error) => return self.pause_after_read(remote, &identity, &error).await,
+            Err(error) => return Ok(self.pause_after_read(remote, &identity, &error).await?),
         };
         self.cache.last_observation = Some(read.at);
         let mut inputs = self.inputs(identity, target, registered, read).await?;
@@ -230,20 +225,15 @@ impl<'a> Reconciler<'a> {
             Obstacle::Report(condition) => {
                 decision = self.decide(&persisted, &inputs, None, now);
                 if matches!(decision.step, Step::Send(_)) {
-                    return self.withhold(remote, &inputs, &decision, condition).await;
+                    return Ok(self.withhold(remote, &inputs, &decision, condition).await?);
                 }
                 inputs.desired = Err(condition);
             }
         }
-        // Rule 29 again: the permission may have been withdrawn since.
-        if let Permission::Denied(condition) = self.permission() {
-            return self.report_not_allowed(condition).await;
-        }
-        // Rule 4 again, atomically with announcing it: another resource may have begun since, or have appeared.
-        match self.claim(&inputs, &decision) {
-            ClaimStatus::Owner => {}
-            claim_status => return self.report_key_conflict(claim_status).await,
-        }
+        // Again: the permission may have been withdrawn since, and another resource may have begun, or have appeared.
+        record::is_permitted(self.context, self.object_ref, &self.project())?;
+        let claim = self.claim(&inputs, &decision);
+        record::is_owner(self.context, &self.api, &*self.object, claim).await?;
         Box::pin(self.execute(remote, inputs, decision)).await
     }
 
@@ -302,11 +292,6 @@ impl<'a> Reconciler<'a> {
     /// Returns a reference to the project that the resource names.
     fn project(&self) -> ObjectRef {
         ObjectRef::of_project(&self.object_ref.namespace, &self.object.spec.project_ref)
-    }
-
-    /// Returns whether the namespace of the resource may use the project that the resource names.
-    fn permission(&self) -> Permission {
-        self.context.permissions.permission(&self.project(), &self.object_ref.namespace)
     }
 
     /// Whether the resource owns a record, or may own one, which only the finalizer protects. The annotation outlives a

@@ -7,17 +7,17 @@ use connect_api::ApiError;
 use connect_api::model::Deployment as Record;
 use kube::runtime::events::EventType;
 
+use super::super::decide::TransientState;
 use super::super::persisted::{Operation, PersistedState};
 use super::super::state;
 use super::super::status::DesiredIdentity;
-use crate::controllers::reconcile::record::{take_over, write_status};
-use crate::controllers::reconcile::{self, Next};
+use crate::controllers::reconcile::Next;
+use crate::controllers::reconcile::record::{Stop, take_over, write_status};
 use crate::controllers::reporting::conditions::{ConditionUpdate, ready_reason};
 use crate::controllers::reporting::event_reason::EventReason;
 use crate::controllers::reporting::observed_record::ObservedRecord;
 use crate::controllers::reporting::problem;
-use crate::controllers::reporting::reason::Reason;
-use crate::controllers::reporting::refusal::{self, ANNOTATIONS, Access, FINALIZERS, STATUS};
+use crate::controllers::reporting::refusal::{ANNOTATIONS, FINALIZERS, STATUS};
 use crate::controllers::reporting::remedy;
 use crate::controllers::values::names::Item;
 use crate::crd::ConnectorDeployment;
@@ -31,17 +31,6 @@ use super::{Inputs, Reconciler};
 const ATTEMPTS: u32 = 20;
 
 impl Reconciler<'_> {
-    /// Returns how long to wait after an error of the API server.
-    pub(super) fn pause_after(&self, error: &kube::Error) -> Duration {
-        let is_reported = self.unwritten.report(self.context, &*self.object, "Reconcile", error);
-        if is_reported { self.cache.kubernetes_error_backoff.pause() } else { reconcile::AFTER_CLUSTER_ERROR }
-    }
-
-    /// The reason of the Ready condition.
-    pub(super) fn reason(&self) -> Option<Reason> {
-        ready_reason(&self.object.status.as_ref()?.conditions).and_then(Reason::parse)
-    }
-
     /// Writes the status after an observation, if it differs from the one before. It serves the reconcile request that came
     /// before.
     pub(super) async fn patch_status(
@@ -98,19 +87,22 @@ impl Reconciler<'_> {
         if self.is_deleting() { remedy::of_deletion(condition, self.object_ref) } else { condition }
     }
 
-    /// Reports that the API server refused a request.
+    /// Reports why the reconcile ended before its decision was carried out.
     ///
     /// # Errors
-    /// The same error, if it passes by itself, or if the condition cannot be written.
-    pub(super) async fn report_kubernetes_error(
-        &mut self,
-        request: &str,
-        error: kube::Error,
-    ) -> Result<Next, kube::Error> {
-        let condition = refusal::condition(Access::Write, request, error)?;
-        let again = self.cache.kubernetes_error_backoff.again(condition.reason, None);
-        // Boxed: it is rare.
-        Box::pin(self.report_and_wait(None, condition, again)).await
+    /// Those of the API server that pass by themselves, and that the condition cannot be written.
+    pub(super) async fn stop(&mut self, stop: Stop) -> Result<Next, kube::Error> {
+        let (condition, again) = match stop {
+            Stop::End(next) => return Ok(next),
+            Stop::Report(condition, again) => (condition, again),
+            Stop::Refused(request, error) => self.cache.kubernetes_error_backoff.refused(request, error)?,
+            Stop::Leave(condition, again) => {
+                self.context.remotes.forget(self.object_ref);
+                self.cache.transient = TransientState::default();
+                (condition, again)
+            }
+        };
+        self.report_and_wait(None, condition, again).await
     }
 
     /// Rule 20: the remote cannot be reached. What is settled keeps its status; the project reports the outage.

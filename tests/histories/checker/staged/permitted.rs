@@ -4,7 +4,7 @@
 //! An operation is written on the version of the resource that was read, so the spec that counts is the one in the same
 //! object; an edit does not cancel a call in progress.
 
-use connect_operator::crd::{CallOutcome, ConnectorStaged, DeletionPolicy, StagedCallKind as Type};
+use connect_operator::crd::{ConnectorStaged, DeletionPolicy, StagedCallKind as Type};
 use jiff::Timestamp;
 
 use super::super::Checker;
@@ -27,7 +27,7 @@ impl Checker {
     /// Checks an operation that is about to be sent, and records that of a DELETE.
     pub(super) fn check_staged_written(&mut self, uid: &str, object: &ConnectorStaged, now: Timestamp) {
         let call = object.status.as_ref().and_then(|status| remembered(status).call);
-        let begun = call.filter(|call| call.outcome == CallOutcome::Unknown);
+        let begun = call.filter(|call| call.open);
         let Some(begun) = begun else { return };
         let kind = begun.kind;
         let Some(life) = self.staged.lives.get_mut(uid) else { return };

@@ -4,9 +4,13 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::connector_staged::ConnectorStaged;
+use super::connector_staged::{ConnectorStaged, StagedRepository};
 use super::connector_staged_status::{ConnectorStagedStatus, PreviewPermission};
 use super::state;
+use crate::names;
+
+/// Why a connector cannot be deployed while its spec does not ask for the permission.
+pub const NOT_REQUESTED: &str = "permission to deploy it as a preview was not requested: set previewable: true there";
 
 /// What must survive a restart.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,10 +94,19 @@ pub struct RequestedPreview {
 /// The first version in which a tag can be deployed as a preview.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StagedDeployable {
-    /// Digest of repository and tag.
-    pub source: String,
+    /// The tag.
+    pub repository: StagedRepository,
     /// First version of the connector in which the permission was observed.
     pub version: i64,
+}
+
+/// What deployments need to know of a staged connector.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StagedConnector {
+    /// Its id, once it exists.
+    pub id: Option<String>,
+    /// The first version that can be deployed as the spec asks for, or why none can.
+    pub deployable: Result<i64, String>,
 }
 
 impl StagedState {
@@ -117,6 +130,27 @@ impl ConnectorStaged {
     /// As [`ConnectorStagedStatus::remembered`].
     pub fn remembered(&self) -> Result<StagedState, String> {
         self.status.as_ref().map_or_else(|| Ok(StagedState::default()), ConnectorStagedStatus::remembered)
+    }
+}
+
+impl ConnectorStaged {
+    /// Returns what its deployments need to know of it.
+    #[must_use]
+    pub fn connector(&self) -> StagedConnector {
+        let status = self.status.clone().unwrap_or_default();
+        let is_granted = status.previewable == Some(PreviewPermission::Granted);
+        let known = status.remembered().ok().and_then(|state| state.deployable);
+        let known = known.filter(|known| is_granted && known.repository == self.spec.repository);
+        let why = || {
+            let ready = status.conditions.iter().find(|condition| condition.type_ == names::READY);
+            match ready {
+                _ if !self.spec.previewable => NOT_REQUESTED.to_owned(),
+                Some(ready) => ready.message.clone(),
+                None => "the operator has not reconciled it yet".to_owned(),
+            }
+        };
+        let deployable = known.map(|known| known.version).ok_or_else(why);
+        StagedConnector { id: status.id.clone(), deployable }
     }
 }
 
@@ -180,6 +214,39 @@ mod tests {
             status.state = Some(text.to_owned());
             let found = status.remembered();
             assert!(found.as_ref().is_err_and(|why| why.contains(expected)), "{case}: {found:?}");
+        }
+    }
+    #[test]
+    fn a_tag_can_be_deployed_once_it_is_there_and_permission_was_granted() {
+        for (case, previewable, permission, tag, expected) in [
+            ("granted", true, "Granted", "2", Ok(5)),
+            ("granted to another client", false, "Granted", "2", Ok(5)),
+            ("granted for another tag", true, "Granted", "1", Err("Sending")),
+            ("pending", true, "Pending", "2", Err("Sending")),
+            ("not to be requested", false, "NotRequested", "2", Err("set previewable: true there")),
+        ] {
+            let url = "https://example.com/kit.git";
+            let state =
+                serde_json::json!({"v": 1, "deployable": {"repository": {"url": url, "tag": tag}, "version": 5}});
+            let object: ConnectorStaged = serde_json::from_value(serde_json::json!({
+                "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectorStaged", "metadata": {"name": "kit"},
+                "spec": {
+                    "projectRef": {"name": "shop"}, "key": "kit", "name": "Kit", "creator": {"email": "dev@example.com"},
+                    "repository": {"url": url, "tag": "2"}, "previewable": previewable,
+                },
+                "status": {
+                    "observedGeneration": 1, "id": "one", "previewable": permission, "state": state.to_string(),
+                    "conditions": [{
+                        "type": "Ready", "status": "Unknown", "reason": "Updating", "message": "Sending",
+                        "lastTransitionTime": "2026-01-01T00:00:00Z",
+                    }],
+                },
+            }))
+            .expect("it is one");
+            let StagedConnector { id, deployable } = object.connector();
+            assert_eq!((id.as_deref(), deployable.as_ref().ok()), (Some("one"), expected.as_ref().ok()), "{case}");
+            let why = deployable.err().unwrap_or_default();
+            assert!(why.contains(expected.err().unwrap_or_default()), "{case}: {why}");
         }
     }
 }

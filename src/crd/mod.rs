@@ -50,7 +50,7 @@ pub use connector_staged::{
     ConnectorStaged, ConnectorStagedSpec, Publish, PublishAfter, StagedCreator, StagedRepository,
 };
 pub use connector_staged_state::{
-    RequestedPreview, SentContent, StagedCall, StagedCallKind, StagedDeployable, StagedState,
+    RequestedPreview, SentContent, StagedCall, StagedCallKind, StagedConnector, StagedDeployable, StagedState,
 };
 pub use connector_staged_status::{CertificationComment, ConnectorStagedStatus, PreviewPermission};
 pub use duration::{InvalidDuration, parse_duration};

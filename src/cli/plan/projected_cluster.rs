@@ -23,7 +23,6 @@ use super::manifests::Document;
 use crate::cli::resources::{ResourceType, similar};
 use crate::controllers::connector_staged::observe;
 use crate::controllers::connector_staged::proof::Objects;
-use crate::controllers::context::StagedConnector;
 use crate::controllers::key_ownership::{ClaimStatus, KeyOwnership};
 use crate::controllers::kinds::managed_kind::ManagedKind;
 use crate::controllers::object_ref::ObjectRef;
@@ -32,7 +31,7 @@ use crate::controllers::references::{Named, Reference};
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{
     ActionCheck, AdoptionPolicy, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged,
-    PublishAfter,
+    PublishAfter, StagedConnector,
 };
 use crate::names;
 
@@ -358,22 +357,15 @@ impl ProjectedCluster {
             Some(written) => Some(written),
             None => Api::namespaced(self.client.clone(), namespace).get_opt(name).await?,
         };
-        let before = self.staged.contains_key(&ObjectRef::staged(namespace, name));
-        let status = found
-            .as_ref()
-            .and_then(|found: &ConnectorStaged| Some((found.metadata.generation, found.status.as_ref()?)));
-        let id = status.and_then(|(_, status)| status.id.clone());
-        let deployable = match status {
-            // The plan for the staged connector itself covers what follows from its new spec.
-            Some((generation, status)) if before || Some(status.observed_generation) == generation => {
-                let deployable = status.remembered().ok().and_then(|state| state.deployable);
-                deployable
-                    .map(|deployable| deployable.version)
-                    .ok_or_else(|| "it is not deployable yet; see its status".to_owned())
-            }
-            _ => Err("the operator has not reconciled it yet".to_owned()),
-        };
-        Ok(found.is_some().then_some(StagedConnector { id, deployable }))
+        // The plan for the staged connector itself covers what follows from its new spec.
+        let is_planned = self.staged.contains_key(&ObjectRef::staged(namespace, name));
+        Ok(found.map(|found: ConnectorStaged| {
+            let connector = found.connector();
+            let seen = found.status.as_ref().map(|status| status.observed_generation);
+            let is_known = seen.is_some() && (is_planned || seen == found.metadata.generation);
+            let unknown = || Err("the operator has not reconciled it yet".to_owned());
+            StagedConnector { deployable: if is_known { connector.deployable } else { unknown() }, ..connector }
+        }))
     }
 
     /// Returns the objects that must prove a staged connector before it is published, after applying.

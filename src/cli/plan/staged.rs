@@ -18,12 +18,12 @@ use crate::controllers::connector_staged::desired;
 use crate::controllers::connector_staged::intent::{self, Intent};
 use crate::controllers::connector_staged::observed::{Observed, Permission, Phase};
 use crate::controllers::connector_staged::outcome::{self as reported, Outcome};
-use crate::controllers::connector_staged::proof::{self, Objects, ProofTarget};
+use crate::controllers::connector_staged::proof::{self, Objects};
 use crate::controllers::connector_staged::state::{CallKind, State};
-use crate::controllers::connector_staged::status;
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::problem;
 use crate::controllers::reporting::reason::{ConditionState, Reason};
+use crate::crd::connector_staged_state::NOT_REQUESTED;
 use crate::crd::{ConnectorStaged, Publish};
 
 pub(super) use self::difference::Difference;
@@ -122,7 +122,7 @@ pub(super) fn simulate(inputs: &Inputs<'_>) -> Projection {
             }
             Step::Send(kind) => {
                 foresee(inputs, kind, &stage, &mut outcome);
-                stage.done(inputs, &intent, kind, &decision);
+                stage.done(&intent, kind, &decision);
             }
             Step::Report(Outcome::AwaitingProof, _) if outcome.waits.is_empty() => {
                 outcome.waits = unproven(inputs, &decision.state);
@@ -143,7 +143,14 @@ pub(super) fn simulate(inputs: &Inputs<'_>) -> Projection {
             Step::Release => break,
         }
     }
-    outcome.not_deployable = status::deployable(&stage.state, stage.record.as_ref(), &inputs.object.spec).err();
+    let spec = &inputs.object.spec;
+    let is_there = stage.record.is_some_and(|it| it.repository_met && it.permission == Permission::Yes);
+    let known = stage.state.deployable.filter(|known| is_there && known.repository == spec.repository);
+    outcome.not_deployable = match known {
+        Some(_) => None,
+        None if !spec.previewable => Some(NOT_REQUESTED.to_owned()),
+        None => Some(format!("tag {} may not be deployed as a preview", spec.repository.tag)),
+    };
     outcome
 }
 
@@ -163,8 +170,7 @@ fn hold(inputs: &Inputs<'_>, outcome: &mut Projection) {
 
 /// Returns what publishing would wait for after all earlier steps.
 fn unproven(inputs: &Inputs<'_>, state: &State) -> Vec<String> {
-    let Some(after) = &inputs.object.spec.publish_after else { return Vec::new() };
-    proof::missing(after, &ProofTarget::of(inputs.name, state, &inputs.object.spec), inputs.proofs)
+    proof::missing(inputs.name, &inputs.object.spec, state, inputs.proofs)
 }
 
 /// Records a call that would be sent.
@@ -254,11 +260,11 @@ impl Stage {
     }
 
     /// Applies a call that succeeds, and whose operation succeeds.
-    fn done(&mut self, inputs: &Inputs<'_>, intent: &Intent, kind: CallKind, decision: &Decision) {
+    fn done(&mut self, intent: &Intent, kind: CallKind, decision: &Decision) {
         let before = self.record.clone().unwrap_or_else(|| unmade(&intent.digest));
-        let (answer, record) = effect(inputs, intent, kind, before);
+        let (answer, record) = effect(intent, kind, before);
         let begun = call::begin(&decision.state, kind, intent, self.record.as_ref(), self.now);
-        self.state = call::after(&decision.state, &begun, &intent.tag, &Response::Accepted(answer));
+        self.state = call::after(&decision.state, &begun, &intent.repository.tag, &Response::Accepted(answer));
         self.record = Some(record);
     }
 }
@@ -276,13 +282,12 @@ fn unmade(digest: &str) -> Observed {
         digest: digest.to_owned(),
         met: true,
         repository_met: true,
-        source: String::new(),
         impossible: false,
     }
 }
 
 /// Returns the effect of a call: the connector in its response, and the connector once the operation has ended.
-fn effect(inputs: &Inputs<'_>, intent: &Intent, kind: CallKind, mut seen: Observed) -> (Observed, Observed) {
+fn effect(intent: &Intent, kind: CallKind, mut seen: Observed) -> (Observed, Observed) {
     seen.version = seen.version.saturating_add(1);
     let mut after = Observed { version: seen.version.saturating_add(1), ..seen.clone() };
     match kind {
@@ -294,7 +299,6 @@ fn effect(inputs: &Inputs<'_>, intent: &Intent, kind: CallKind, mut seen: Observ
                 digest: intent.digest.clone(),
                 met: true,
                 repository_met: true,
-                source: desired::source(&desired::draft(&inputs.object.spec).repository),
                 ..seen
             };
             after = seen.clone();

@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use super::decide::{Intent, Version};
 use super::persisted::{ConnectorName, Identity};
 use super::status::DesiredIdentity;
-use crate::controllers::context::{Project, StagedConnector};
+use crate::controllers::context::Project;
 use crate::controllers::reconcile;
 use crate::controllers::remote::RegistryKey;
 use crate::controllers::reporting::conditions::ConditionUpdate;
@@ -19,7 +19,7 @@ use crate::controllers::values::digest::hex;
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{
     AdoptionPolicy, ConnectorDeployment, DeletionPolicy, DeploymentType, DriftPolicy, ManagementPolicy, RemovedValues,
-    UpdatePolicy,
+    StagedConnector, UpdatePolicy,
 };
 use crate::names;
 

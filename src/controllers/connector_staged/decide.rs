@@ -188,7 +188,7 @@ impl Table<'_> {
     /// Takes note of what the record shows of the last call and of the requested permission.
     fn conclude(&mut self, record: &Observed) {
         let has_tag = record.repository_met || self.is_all_there_will_be(record);
-        let tag = &self.input.intent.tag;
+        let tag = &self.input.intent.repository.tag;
         // Whoever set another tag, the permission is requested again when the desired one returns.
         self.state.preview.take_if(|preview| (preview.tag == *tag) != has_tag);
         if let Some(preview) = &mut self.state.preview {
@@ -244,9 +244,10 @@ impl Table<'_> {
         if let Some(step) = self.preview(record) {
             return step;
         }
-        let is_known = self.state.deployable.as_ref().is_some_and(|deployable| deployable.source == record.source);
+        let known = self.state.deployable.as_ref();
+        let is_known = known.is_some_and(|deployable| deployable.repository == intent.repository);
         if record.repository_met && record.permission == Permission::Yes && !is_known {
-            self.state.deployable = Some(Deployable { source: record.source.clone(), version: record.version });
+            self.state.deployable = Some(Deployable { repository: intent.repository.clone(), version: record.version });
         }
         if let Some(step) = self.publish(record) {
             return step;
@@ -271,7 +272,7 @@ impl Table<'_> {
         }
         let is_last = self.state.call.as_ref().is_some_and(|call| call.kind == CallKind::Preview);
         let is_recent = is_last && self.since_call() < LAG;
-        let requested = self.state.preview.as_mut().filter(|preview| preview.tag == intent.tag);
+        let requested = self.state.preview.as_mut().filter(|preview| preview.tag == intent.repository.tag);
         let Some(requested) = requested else { return Some(self.send(CallKind::Preview)) };
         let is_there = record.permission != Permission::NeverAsked;
         match requested.shown {

@@ -4,6 +4,7 @@ use super::*;
 use crate::controllers::context::staged_memory::RefusedCall;
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::reason::Reason;
+use crate::crd::StagedRepository;
 
 const NOW: i64 = 10_000;
 
@@ -16,7 +17,7 @@ fn wanted() -> Intent {
     Intent {
         generation: 1,
         digest: "content-2".into(),
-        tag: "2".into(),
+        repository: StagedRepository { url: "https://example.com/kit.git".into(), tag: "2".into() },
         remote_id: None,
         request: None,
         deletion: None,
@@ -48,7 +49,6 @@ fn done() -> Observed {
         digest: "content-2".into(),
         met: true,
         repository_met: true,
-        source: "source-2".into(),
         impossible: false,
     }
 }
@@ -62,7 +62,7 @@ fn seen(change: impl FnOnce(&mut Observed)) -> Option<Observed> {
 
 /// It shows tag 1, as before an update.
 fn old(record: &mut Observed) {
-    (record.digest, record.source) = ("content-1".into(), "source-1".into());
+    record.digest = "content-1".into();
     (record.met, record.repository_met) = (false, false);
 }
 

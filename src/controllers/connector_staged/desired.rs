@@ -87,16 +87,7 @@ pub fn normalized(mut draft: ConnectorStagedDraft) -> ConnectorStagedDraft {
 /// Returns a digest of everything that a user can choose.
 #[must_use]
 pub fn digest(draft: ConnectorStagedDraft) -> String {
-    digest_of(&serde_json::to_string(&normalized(draft)).unwrap_or_default())
-}
-
-/// Returns a digest of repository and tag.
-#[must_use]
-pub fn source(repository: &Repository) -> String {
-    digest_of(&format!("{} {}", repository.url, repository.tag))
-}
-
-fn digest_of(text: &str) -> String {
+    let text = serde_json::to_string(&normalized(draft)).unwrap_or_default();
     let mut digits = hex(&Sha256::digest(text.as_bytes()));
     digits.truncate(DIGITS);
     digits

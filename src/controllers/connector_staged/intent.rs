@@ -6,7 +6,7 @@ use kube::ResourceExt;
 use super::desired;
 use super::state::DeletionPolicy;
 use crate::controllers::reconcile::request;
-use crate::crd::{AdoptionPolicy, ConnectorStaged, Publish};
+use crate::crd::{AdoptionPolicy, ConnectorStaged, Publish, StagedRepository};
 use crate::names;
 
 /// What a user asks for.
@@ -17,8 +17,8 @@ pub struct Intent {
     pub generation: i64,
     /// Digest of the desired connector.
     pub digest: String,
-    /// The desired Git tag.
-    pub tag: String,
+    /// The desired repository and Git tag.
+    pub repository: StagedRepository,
     /// Id of the staged connector in the annotation, which survives a restored backup (rule 3).
     pub remote_id: Option<String>,
     /// Value of the annotation that requests a retry of what failed (rule 11).
@@ -47,7 +47,7 @@ pub fn intent(object: &ConnectorStaged) -> Intent {
     let deleted_at = object.metadata.deletion_timestamp.as_ref().map(|at| at.0);
     Intent {
         generation: object.metadata.generation.unwrap_or_default(),
-        tag: spec.repository.tag.clone(),
+        repository: spec.repository.clone(),
         remote_id: object.annotations().get(names::REMOTE_ID).cloned(),
         request: request(object, names::REDEPLOY_REQUESTED_AT),
         deletion: deleted_at.map(|at| (spec.effective_deletion_policy(), at)),

@@ -32,8 +32,6 @@ pub struct Observed {
     pub met: bool,
     /// Whether its repository and tag are as desired.
     pub repository_met: bool,
-    /// Digest of its repository and tag.
-    pub source: String,
     /// Whether a difference cannot be changed.
     pub impossible: bool,
 }
@@ -54,7 +52,6 @@ impl Observed {
             digest: desired::digest(desired::shown(record)),
             met: changes.actions.is_empty() && changes.impossible.is_empty(),
             repository_met: record.repository == desired::draft(spec).repository,
-            source: desired::source(&record.repository),
             impossible: !changes.impossible.is_empty(),
         }
     }

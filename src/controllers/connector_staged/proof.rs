@@ -8,36 +8,8 @@ use super::state::State;
 use crate::controllers::action_check::spec_digest;
 use crate::controllers::connector_deployment::state;
 use crate::controllers::reporting::conditions;
-use crate::crd::{
-    ActionCheck, CheckOutcome, ConnectorDeployment, ConnectorDeploymentStatus, ConnectorStagedSpec, PublishAfter,
-};
+use crate::crd::{ActionCheck, CheckOutcome, ConnectorDeployment, ConnectorDeploymentStatus, ConnectorStagedSpec};
 use crate::names;
-
-/// What has to be proven.
-#[derive(Clone, Copy, Debug)]
-pub struct ProofTarget<'a> {
-    /// Name of the `ConnectorStaged`.
-    pub name: &'a str,
-    /// Id of its connector.
-    pub id: &'a str,
-    /// The tag to publish.
-    pub tag: &'a str,
-    /// The version of the connector since which this tag can be deployed, if that is known.
-    pub deployable: Option<i64>,
-}
-
-impl<'a> ProofTarget<'a> {
-    /// Returns what a resource of this name has to prove.
-    #[must_use]
-    pub fn of(name: &'a str, state: &'a State, spec: &'a ConnectorStagedSpec) -> Self {
-        Self {
-            name,
-            id: state.id.as_deref().unwrap_or_default(),
-            tag: &spec.repository.tag,
-            deployable: state.deployable.as_ref().map(|deployable| deployable.version),
-        }
-    }
-}
 
 /// The objects that `publishAfter` names.
 #[derive(Clone, Debug, Default)]
@@ -48,13 +20,14 @@ pub struct Objects {
     pub checks: Vec<Option<ActionCheck>>,
 }
 
-/// Returns what publishing still waits for, each in a sentence that names the object; empty: everything is proven.
+/// Returns what publishing of the connector of the `ConnectorStaged` `kit` still waits for, each in a sentence that names the object; empty: everything is proven.
 #[must_use]
-pub fn missing(after: &PublishAfter, object_ref: &ProofTarget<'_>, objects: &Objects) -> Vec<String> {
+pub fn missing(kit: &str, spec: &ConnectorStagedSpec, state: &State, objects: &Objects) -> Vec<String> {
+    let Some(after) = &spec.publish_after else { return Vec::new() };
     let name = &after.deployment_ref.name;
     let deployment = match &objects.deployment {
         None => Err("is missing".to_owned()),
-        Some(deployment) => proves(deployment, object_ref).map(|status| (deployment, status)),
+        Some(deployment) => proves(deployment, kit, &spec.repository.tag, state).map(|status| (deployment, status)),
     };
     let mut waits = Vec::new();
     if let Err(why) = &deployment {
@@ -74,12 +47,13 @@ pub fn missing(after: &PublishAfter, object_ref: &ProofTarget<'_>, objects: &Obj
 /// Returns the status of the deployment if it is Ready with this tag.
 fn proves<'a>(
     deployment: &'a ConnectorDeployment,
-    object_ref: &ProofTarget<'_>,
+    kit: &str,
+    tag: &str,
+    state: &State,
 ) -> Result<&'a ConnectorDeploymentStatus, String> {
-    let ProofTarget { name, id, tag, deployable } = object_ref;
     let staged = deployment.spec.connector.staged_ref.as_ref().map(|reference| reference.name.as_str());
-    if staged != Some(*name) {
-        return Err(format!("does not deploy this connector: set its spec.connector.stagedRef.name to {name}"));
+    if staged != Some(kit) {
+        return Err(format!("does not deploy this connector: set its spec.connector.stagedRef.name to {kit}"));
     }
     if deployment.metadata.deletion_timestamp.is_some() {
         return Err("is being deleted".to_owned());
@@ -99,13 +73,14 @@ fn proves<'a>(
     }
     let connector = status.connector.as_ref();
     let runs = connector.and_then(|connector| connector.tag.as_deref());
-    let is_it = connector.is_some_and(|connector| connector.id.as_deref() == Some(*id));
-    if !is_it || runs != Some(*tag) {
+    let is_it = connector.is_some_and(|connector| connector.id.is_some() && connector.id == state.id);
+    if !is_it || runs != Some(tag) {
         return Err(format!("does not run tag {tag} yet, but {}", runs.unwrap_or("an unknown one")));
     }
     let version = connector.and_then(|connector| connector.version);
     // The same tag was deployed from an earlier version of the connector, and its sources may differ.
-    if deployable.is_some_and(|since| version.is_none_or(|version| version < since)) {
+    let since = state.deployable.as_ref().map(|deployable| deployable.version);
+    if since.is_some_and(|since| version.is_none_or(|version| version < since)) {
         return Err(format!("runs tag {tag} of an earlier version of the connector"));
     }
     Ok(status)

@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::crd::{PublishAfter, StagedDeployable};
 
 const DIGEST: &str = "v1:aa";
 const AT: &str = "2026-11-22T10:00:00Z";
@@ -71,8 +72,14 @@ fn merge(into: &mut Value, patch: &Value) {
 }
 
 fn waits(checks: &[&str], objects: &Objects) -> String {
-    let object_ref = ProofTarget { name: "kit", id: "one", tag: "2", deployable: Some(6) };
-    missing(&after(checks), &object_ref, objects).join("; ")
+    let spec = json!({
+        "projectRef": {"name": "shop"}, "key": "kit", "name": "Kit", "creator": {"email": "dev@example.com"},
+        "repository": {"url": "https://example.com/kit.git", "tag": "2"}, "publishAfter": after(checks),
+    });
+    let spec: ConnectorStagedSpec = serde_json::from_value(spec).expect("it is one");
+    let deployable = Some(StagedDeployable { repository: spec.repository.clone(), version: 6 });
+    let state = State { id: Some("one".into()), deployable, ..State::default() };
+    missing("kit", &spec, &state, objects).join("; ")
 }
 
 #[test]

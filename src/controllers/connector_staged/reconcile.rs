@@ -13,9 +13,8 @@ use kube::runtime::controller::Action;
 use super::decide::{Decision, Input, Step, decide};
 use super::observed::Observed;
 use super::outcome::Outcome;
-use super::proof::{self, ProofTarget};
 use super::state::{CallKind, DeletionPolicy, State};
-use super::{desired, intent, observe, outcome};
+use super::{desired, intent, observe, outcome, proof};
 use crate::controllers::context::{Context, OTHER_SHARD_AGAIN, Project, StagedMemory};
 use crate::controllers::key_ownership::{Begin, ClaimStatus};
 use crate::controllers::kinds::managed_kind::object_ref;
@@ -71,7 +70,7 @@ pub async fn reconcile(object: Arc<ConnectorStaged>, context: Arc<Context>) -> (
 /// Forgets everything about a resource that is gone, or left to others.
 pub fn forget(context: &Context, object_ref: &ObjectRef) {
     record::forget(context, object_ref);
-    if context.staged.forget(object_ref).is_some_and(|memory| memory.result.is_some()) {
+    if context.staged.forget(object_ref).is_some() {
         context.enqueue_users(Named::Staged, &object_ref.namespace, &object_ref.name);
     }
 }
@@ -115,8 +114,8 @@ impl<'a> Reconciler<'a> {
             return record::release(context, &self.api, &self.object, false).await;
         }
         // Rule 29 before rule 4: a conflict names a resource of another namespace.
-        record::is_permitted(context, self.object_ref, &project)?;
-        record::is_owner(context, &self.api, &self.object, context.claim(&self.object, None)).await?;
+        record::must_be_permitted(context, self.object_ref, &project)?;
+        record::must_own_key(context, &self.api, &self.object, context.claim(&self.object, None)).await?;
         let state = state.map_err(|why| Stop::Report(ConditionUpdate::new(Reason::InternalError, why), None))?;
         // Only the finalizer protects what the resource owns, or may own.
         if state.has_begun() || self.object.annotations().contains_key(names::REMOTE_ID) {
@@ -198,19 +197,18 @@ impl<'a> Reconciler<'a> {
         if !missing.is_empty() {
             let condition = problem::unpermitted(&missing, &identity.project_key);
             self.write(&decision.state, condition, ObservedRecord::of(read.record.as_ref())).await?;
-            self.note_result(&decision.state, seen.as_ref());
             return Ok(Next::Again(Some(self.interval())));
         }
         // Again: the permission may have been withdrawn since, and another resource may have begun, or have appeared.
-        record::is_permitted(self.context, self.object_ref, &self.project())?;
+        record::must_be_permitted(self.context, self.object_ref, &self.project())?;
         let claim = self.claim(identity, state, &decision);
-        record::is_owner(self.context, &self.api, &self.object, claim).await?;
+        record::must_own_key(self.context, &self.api, &self.object, claim).await?;
         match decision.step {
             Step::Release => {
                 let is_gone = decision.state.call.is_some_and(|call| call.kind == CallKind::Delete);
                 record::release(self.context, &self.api, &self.object, is_gone).await
             }
-            Step::Report(outcome, again) => self.report(&read, seen.as_ref(), decision, (outcome, again)).await,
+            Step::Report(outcome, again) => self.report(&read, decision, (outcome, again)).await,
             // Boxed: most reconciles send nothing.
             Step::Send(kind) => Box::pin(self.send(&api, &read, &intent, seen.as_ref(), decision, kind)).await,
         }
@@ -229,7 +227,6 @@ impl<'a> Reconciler<'a> {
     async fn report(
         &mut self,
         read: &Read,
-        seen: Option<&Observed>,
         decision: Decision,
         (outcome, again): (Outcome, Option<Duration>),
     ) -> Result<Next, Stop> {
@@ -240,7 +237,6 @@ impl<'a> Reconciler<'a> {
         self.memory.backoff.worked();
         self.memory.kubernetes_error_backoff = KubernetesErrorBackoff::default();
         self.annotate(&decision.state).await?;
-        self.note_result(&decision.state, seen);
         let mut interval = self.interval();
         if outcome == Outcome::AwaitingProof && self.context.scope.is_shard() {
             // Another install may reconcile the objects that it waits for, and does not enqueue this resource.
@@ -279,7 +275,7 @@ impl<'a> Reconciler<'a> {
         let spec = &self.object.spec;
         let Some(after) = &spec.publish_after else { return Ok(Vec::new()) };
         let objects = observe::proofs(&self.context.client, &self.object_ref.namespace, after).await?;
-        Ok(proof::missing(after, &ProofTarget::of(&self.object_ref.name, state, spec), &objects))
+        Ok(proof::missing(&self.object_ref.name, spec, state, &objects))
     }
 
     /// Whether the decision may be carried out. A create, and taking over what exists, are announced to the other

@@ -4,11 +4,9 @@ use std::time::Duration;
 
 use connect_api::model::ConnectorStaged as Record;
 
-use super::observed::Observed;
 use super::reconcile::Reconciler;
 use super::state::State;
 use super::status::{self, StagedFacts};
-use crate::controllers::context::StagedConnector;
 use crate::controllers::reconcile::record::{self, Stop};
 use crate::controllers::reconcile::{self, Next, is_deleting};
 use crate::controllers::references::Named;
@@ -17,7 +15,6 @@ use crate::controllers::reporting::observed_record::ObservedRecord;
 use crate::controllers::reporting::refusal;
 use crate::controllers::reporting::remedy;
 use crate::crd::ConnectorStaged;
-use crate::names;
 
 /// Attempts to record a response while others change the object: an edit must not make it a lost one.
 const ATTEMPTS: u32 = 5;
@@ -52,24 +49,19 @@ impl Reconciler<'_> {
             condition = remedy::of_deletion(condition, self.object_ref);
         }
         let before = self.object.status.clone().unwrap_or_default();
-        let request = || reconcile::request(&self.object, names::RECONCILE_REQUESTED_AT);
-        let facts = StagedFacts {
-            generation: self.object.metadata.generation.unwrap_or_default(),
-            state,
-            condition: condition.clone(),
-            suspended: self.object.spec.suspend,
-            key: &self.object.spec.key,
-            remote: self.identity.clone(),
-            record,
-            handled_reconcile: state.and_then(|_| request()),
-        };
-        let after = status::summarize(&before, &facts, self.context.clock.now());
+        let (object, remote) = (&self.object, self.identity.as_ref());
+        let facts = StagedFacts { object, state, condition: &condition, remote, record };
+        let after = status::summarize(&facts, self.context.clock.now());
         let has_state = |stored: &ConnectorStaged| stored_state(stored) == after.state;
         let (cluster, statuses) = ((self.context, &self.api), (&before, &after));
         let reason = ready_reason(&before.conditions);
-        let written = record::write_status(cluster, &self.object, statuses, &condition, reason, has_state).await;
+        let written = record::write_status(cluster, object, statuses, &condition, reason, has_state).await;
         if let Some(stored) = written.inspect_err(|error| self.unwritten.note(refusal::STATUS, &condition, error))? {
+            let is_same = stored.connector() == self.object.connector();
             self.object = stored;
+            if !is_same {
+                self.context.enqueue_users(Named::Staged, &self.object_ref.namespace, &self.object_ref.name);
+            }
         }
         Ok(())
     }
@@ -104,12 +96,7 @@ impl Reconciler<'_> {
         condition: ConditionUpdate,
         again: Option<Duration>,
     ) -> Result<Next, kube::Error> {
-        let message = condition.message.clone();
         self.store(None, condition, ObservedRecord::NotRead).await?;
-        if self.memory.result.as_ref().is_none_or(|result| result.id.is_none()) {
-            let id = self.object.status.as_ref().and_then(|status| status.id.clone());
-            self.note(StagedConnector { id, deployable: Err(message) });
-        }
         Ok(Next::Again(again))
     }
 
@@ -166,20 +153,6 @@ impl Reconciler<'_> {
     fn wrote(&mut self, stored: Option<ConnectorStaged>) {
         if let Some(object) = stored {
             self.object = object;
-        }
-    }
-
-    /// Keeps the state of the connector for its deployments, and enqueues these if it has changed.
-    pub(super) fn note_result(&mut self, state: &State, seen: Option<&Observed>) {
-        let deployable = status::deployable(state, seen, &self.object.spec);
-        self.note(StagedConnector { id: state.id.clone(), deployable });
-    }
-
-    fn note(&mut self, result: StagedConnector) {
-        if self.memory.result.as_ref() != Some(&result) {
-            self.memory.result = Some(result);
-            self.context.staged.insert(self.object_ref, self.memory.clone());
-            self.context.enqueue_users(Named::Staged, &self.object_ref.namespace, &self.object_ref.name);
         }
     }
 }

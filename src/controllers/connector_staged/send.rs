@@ -46,11 +46,10 @@ impl Reconciler<'_> {
         let reason = condition.reason;
         self.write(&begun, condition, ObservedRecord::answered(read.record.as_ref())).await?;
         self.memory.of_decision = decision.memory;
-        self.note_result(&begun, seen);
 
         let (spec, id, send_before) = (&self.object.spec, begun.id.as_deref(), later(now, LIMIT));
         let answer = act::send(api, spec, sent, read.record.as_ref(), id, send_before).await;
-        let after = call::after(&decision.state, &begun, &intent.tag, &answer.response);
+        let after = call::after(&decision.state, &begun, &intent.repository.tag, &answer.response);
         let condition = self.response_condition(&answer, kind, read);
         let pause = self.note_answer(&answer, &condition, call::cause(kind, intent, seen));
         let is_there = self.record(&after, condition, ObservedRecord::answered(answer.record.as_ref())).await?;

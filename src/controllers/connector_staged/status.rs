@@ -4,70 +4,67 @@ use connect_api::mask::Masker;
 use connect_api::model::{ConnectorStaged as Record, Report};
 use jiff::Timestamp;
 
-use super::observed::{Observed, Permission};
+use super::observed::Permission;
 use super::state::State;
+use crate::controllers::reconcile::request;
 use crate::controllers::reporting::bounds;
 use crate::controllers::reporting::conditions::{self, ConditionUpdate, Extra, cut};
 use crate::controllers::reporting::observed_record::ObservedRecord;
 use crate::controllers::reporting::reason::Reason;
 use crate::controllers::reporting::service_report;
-use crate::crd::ConnectorStagedSpec;
+use crate::crd::ConnectorStaged;
 use crate::crd::connector_deployment_status::{MESSAGE_LENGTH, REPORT_SIZE};
 use crate::crd::connector_staged_status::{
     CERTIFICATION_COMMENTS, COMMENTS_SIZE, CertificationComment, ConnectorStagedStatus, PreviewPermission,
 };
 use crate::crd::shared::RemoteIdentity;
+use crate::names;
 
 /// What a reconcile knows at its end.
 #[derive(Debug)]
 pub struct StagedFacts<'a> {
-    /// Generation of the resource that was reconciled.
-    pub generation: i64,
+    /// The resource that was reconciled, with the status before.
+    pub object: &'a ConnectorStaged,
     /// What the operator remembers; `None`: what it has remembered so far, also if it cannot be read.
     pub state: Option<&'a State>,
     /// The Ready condition.
-    pub condition: ConditionUpdate,
-    /// `spec.suspend`.
-    pub suspended: bool,
-    /// Key of the connector.
-    pub key: &'a str,
+    pub condition: &'a ConditionUpdate,
     /// The project that contains it; `None` if that is not known.
-    pub remote: Option<RemoteIdentity>,
+    pub remote: Option<&'a RemoteIdentity>,
     /// The record, as this reconcile saw it.
     pub record: ObservedRecord<'a, Record>,
-    /// The reconcile request that this reconcile served.
-    pub handled_reconcile: Option<String>,
 }
 
-/// Returns the new status, from the one before.
+/// Returns the new status.
 #[must_use]
-pub fn summarize(before: &ConnectorStagedStatus, facts: &StagedFacts<'_>, now: Timestamp) -> ConnectorStagedStatus {
-    let mut status = before.clone();
-    status.observed_generation = facts.generation;
-    status.key = Some(facts.key.to_owned());
+pub fn summarize(facts: &StagedFacts<'_>, now: Timestamp) -> ConnectorStagedStatus {
+    let StagedFacts { object, condition, .. } = *facts;
+    let mut status = object.status.clone().unwrap_or_default();
+    status.observed_generation = object.metadata.generation.unwrap_or_default();
+    status.key = Some(object.spec.key.clone());
     if let Some(state) = facts.state {
         status.remember(state);
+        // What comes after an observation serves the request that came before.
+        let request = request(object, names::RECONCILE_REQUESTED_AT);
+        status.handled_reconcile_request = request.or(status.handled_reconcile_request);
     }
     // Once the project may contain something of this resource, `status.remote` is fixed.
     let has_begun = status.remembered().map_or(true, |state| state.has_begun());
     if status.remote.is_none() || !has_begun {
-        status.remote = facts.remote.clone().or(status.remote);
+        status.remote = facts.remote.cloned().or(status.remote);
     }
     match facts.record {
         ObservedRecord::Present(record) => {
             show(&mut status, record);
-            if facts.condition.reason == Reason::Published || (record.already_listed && !record.has_changes) {
+            if condition.reason == Reason::Published || (record.already_listed && !record.has_changes) {
                 status.published_tag = Some(cut(&record.repository.tag, 256));
             }
         }
         ObservedRecord::Absent => hide(&mut status),
         ObservedRecord::NotRead => {}
     }
-    if let Some(handled) = &facts.handled_reconcile {
-        status.handled_reconcile_request = Some(handled.clone());
-    }
-    let extra = Extra::suspended(facts.suspended);
-    status.conditions = conditions::conditions(&before.conditions, &facts.condition, extra, facts.generation, now);
+    let (extra, generation) = (Extra::suspended(object.spec.suspend), status.observed_generation);
+    status.conditions = conditions::conditions(&status.conditions, condition, extra, generation, now);
     bounded(status)
 }
 
@@ -118,26 +115,6 @@ fn comments(record: &Record) -> Vec<CertificationComment> {
         comment: cut(&comment.comment, MESSAGE_LENGTH),
     };
     comments.iter().take(CERTIFICATION_COMMENTS).map(comment).collect()
-}
-
-/// Returns since which version the desired tag can be deployed while it is staged, or why it cannot be.
-///
-/// # Errors
-/// The reason, in a sentence for the status of a deployment.
-pub fn deployable(state: &State, seen: Option<&Observed>, spec: &ConnectorStagedSpec) -> Result<i64, String> {
-    let Some(seen) = seen else { return Err("it does not exist at the remote yet".to_owned()) };
-    let tag = &spec.repository.tag;
-    let known = state.deployable.as_ref().filter(|deployable| deployable.source == seen.source);
-    match (known, &seen.permission) {
-        _ if !seen.repository_met => Err(format!("its tag is not yet {tag}")),
-        (Some(deployable), Permission::Yes) => Ok(deployable.version),
-        (_, Permission::Pending) | (None, Permission::Yes) => {
-            Err(format!("permission to deploy tag {tag} as a preview is being requested"))
-        }
-        (_, Permission::No) => Err(format!("permission to deploy tag {tag} as a preview was refused")),
-        _ if spec.previewable => Err(format!("permission to deploy tag {tag} as a preview was not granted yet")),
-        _ => Err("permission to deploy it as a preview was not requested: set previewable: true there".to_owned()),
-    }
 }
 
 #[cfg(test)]

@@ -3,8 +3,9 @@ use serde_json::json;
 use super::*;
 use crate::controllers::connector_staged::decide::{Input, Memory, Step, decide};
 use crate::controllers::connector_staged::intent;
+use crate::controllers::connector_staged::observed::Observed;
 use crate::controllers::connector_staged::outcome::{Outcome, ready_condition};
-use crate::controllers::connector_staged::state::{CallKind, Deployable, RequestedPreview};
+use crate::controllers::connector_staged::state::{CallKind, RequestedPreview};
 use crate::crd::ConnectorStaged;
 
 fn object() -> ConnectorStaged {
@@ -72,38 +73,6 @@ fn errors_in_a_report_are_not_a_failure_unless_the_status_says_so() {
 }
 
 #[test]
-fn a_tag_can_be_deployed_once_it_is_there_and_permission_was_granted() {
-    let seen = |previewable: &str, tag: &str| {
-        let mut object = object();
-        object.spec.repository.tag = tag.to_owned();
-        Observed::of(&record("Draft", previewable, false), &object.spec)
-    };
-    let source = seen("true", "1").source;
-    for (case, seen, asks, source, expected) in [
-        ("granted", seen("true", "1"), true, Some(&*source), Ok(5)),
-        ("granted, and not recorded yet", seen("true", "1"), true, None, Err("is being requested")),
-        ("granted for other sources", seen("true", "1"), true, Some("another"), Err("is being requested")),
-        ("pending", seen("pending", "1"), true, Some(&*source), Err("is being requested")),
-        ("refused", seen("false", "1"), true, Some(&*source), Err("was refused")),
-        ("not requested yet", seen("none", "1"), true, Some(&*source), Err("was not granted yet")),
-        ("not to be requested", seen("none", "1"), false, Some(&*source), Err("set previewable: true there")),
-        ("another tag", seen("true", "2"), true, Some(&*source), Err("its tag is not yet 2")),
-    ] {
-        let mut spec = object().spec;
-        spec.previewable = asks;
-        spec.repository.tag = if expected == Err("its tag is not yet 2") { "2".to_owned() } else { "1".to_owned() };
-        let known = source.map(|source| Deployable { source: source.to_owned(), version: 5 });
-        let state = State { deployable: known, ..State::default() };
-        let found = deployable(&state, Some(&seen), &spec);
-        assert_eq!(found.as_ref().ok(), expected.as_ref().ok(), "{case}");
-        let why = found.err().unwrap_or_default();
-        assert!(why.contains(expected.err().unwrap_or_default()), "{case}: {why}");
-    }
-    let missing = deployable(&State::default(), None, &object().spec);
-    assert!(missing.is_err_and(|why| why.contains("does not exist")));
-}
-
-#[test]
 fn the_status_shows_the_record_as_long_as_it_exists() {
     let mut record = record("Draft", "true", false);
     let comment =
@@ -114,17 +83,16 @@ fn the_status_shows_the_record_as_long_as_it_exists() {
     assert_eq!(certifying.message, "Draft; the newest comment: 3");
 
     let state = State { id: Some("one".into()), ..State::default() };
-    let facts = |record| StagedFacts {
-        generation: 4,
-        state: Some(&state),
-        condition: ready_condition(Outcome::Staged, "kit", None, &[]),
-        suspended: true,
-        key: "kit",
-        remote: None,
-        record,
-        handled_reconcile: Some("now".to_owned()),
+    let condition = ready_condition(Outcome::Staged, "kit", None, &[]);
+    let after = |before: &ConnectorStagedStatus, record| {
+        let mut object = object();
+        object.metadata.generation = Some(4);
+        object.metadata.annotations = Some([(names::RECONCILE_REQUESTED_AT.to_owned(), "now".to_owned())].into());
+        object.spec.suspend = true;
+        object.status = Some(before.clone());
+        let facts = StagedFacts { object: &object, state: Some(&state), condition: &condition, remote: None, record };
+        summarize(&facts, Timestamp::UNIX_EPOCH)
     };
-    let after = |before: &ConnectorStagedStatus, record| summarize(before, &facts(record), Timestamp::UNIX_EPOCH);
     let shown = after(&ConnectorStagedStatus::default(), ObservedRecord::Present(&record));
     let status = serde_json::to_value(&shown).expect("it is JSON");
     assert_eq!(
@@ -155,19 +123,14 @@ fn the_remote_is_fixed_once_it_may_have_the_connector() {
         ("something exists, and it is not known where", None, Some("one"), "new"),
     ] {
         let state = State { id: id.map(str::to_owned), ..State::default() };
-        let facts = StagedFacts {
-            generation: 1,
-            state: Some(&state),
-            condition: ready_condition(Outcome::Missing, "kit", None, &[]),
-            suspended: false,
-            key: "kit",
-            remote: Some(remote("new")),
-            record: ObservedRecord::NotRead,
-            handled_reconcile: None,
-        };
-        let before = ConnectorStagedStatus { remote: before.map(remote), ..ConnectorStagedStatus::default() };
-        let status = summarize(&before, &facts, Timestamp::UNIX_EPOCH);
-        assert_eq!(status.remote, Some(remote(expected)), "{case}");
+        let mut object = object();
+        object.status = Some(ConnectorStagedStatus { remote: before.map(remote), ..ConnectorStagedStatus::default() });
+        let (condition, remote) = (ready_condition(Outcome::Missing, "kit", None, &[]), remote("new"));
+        let record = ObservedRecord::NotRead;
+        let facts =
+            StagedFacts { object: &object, state: Some(&state), condition: &condition, remote: Some(&remote), record };
+        let status = summarize(&facts, Timestamp::UNIX_EPOCH);
+        assert_eq!(status.remote.map(|remote| remote.project_key).as_deref(), Some(expected), "{case}");
     }
 }
 

@@ -17,7 +17,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use self::content_cache::ContentCache;
 use self::event_recorder::{EventRecorder, NewEvent};
-pub use self::staged_memory::{StagedConnector, StagedMemory};
+pub use self::staged_memory::StagedMemory;
 use crate::controllers::clients::action_factory::ActionFactory;
 use crate::controllers::key_ownership::{Begin, ClaimStatus, KeyOwnership};
 use crate::controllers::kinds::managed_kind::ManagedKind;

@@ -13,8 +13,6 @@ pub struct StagedMemory {
     pub uid: String,
     /// What decisions need.
     pub of_decision: DecisionMemory,
-    /// What its deployments need to know of it.
-    pub result: Option<StagedConnector>,
     /// The credentials of the last reconcile. New ones may be granted what those were refused.
     pub login: Option<Login>,
     /// Calls that failed in a row.
@@ -45,13 +43,4 @@ pub struct RefusedCall {
     pub times: u32,
     /// Why it was refused.
     pub condition: ConditionUpdate,
-}
-
-/// The state of a `ConnectorStaged` that its controller found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StagedConnector {
-    /// Id of the staged connector, once it exists.
-    pub id: Option<String>,
-    /// The first version that can be deployed as the spec asks for, or why none can.
-    pub deployable: Result<i64, String>,
 }

@@ -53,7 +53,7 @@ impl From<kube::Error> for Stop {
 ///
 /// # Errors
 /// Otherwise everything stays as it is. What allows the namespace enqueues the resource.
-pub fn is_permitted(context: &Context, object_ref: &ObjectRef, project: &ObjectRef) -> Result<(), Stop> {
+pub fn must_be_permitted(context: &Context, object_ref: &ObjectRef, project: &ObjectRef) -> Result<(), Stop> {
     match context.permissions.permission(project, &object_ref.namespace) {
         Permission::Denied(condition) => Err(Stop::Leave(condition, None)),
         Permission::Granted | Permission::Unknown => Ok(()),
@@ -64,7 +64,7 @@ pub fn is_permitted(context: &Context, object_ref: &ObjectRef, project: &ObjectR
 ///
 /// # Errors
 /// Otherwise the key is left to its owner, until the resource looks again.
-pub async fn is_owner<K: ManagedKind>(
+pub async fn must_own_key<K: ManagedKind>(
     context: &Context,
     api: &Api<K>,
     object: &K,

@@ -13,9 +13,11 @@ use connect_operator::controllers::reporting::reason::{ConditionState, Reason};
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use connect_operator::crd::shared::{RemoteIdentity, UNSEEN};
 use connect_operator::crd::{ActionCheckStatus, DeletionPolicy};
-use connect_operator::crd::{ConnectProjectStatus, ConnectorStagedStatus};
+use connect_operator::crd::{ConnectProjectStatus, ConnectorStaged};
 use jiff::Timestamp;
 use serde_json::{Value, json};
+
+use crate::staged::kit;
 
 /// Kinds with a status of their own; a ClusterConnectProject has that of a ConnectProject.
 pub(crate) const KINDS: [&str; 4] = ["ConnectProject", "ConnectorDeployment", "ConnectorStaged", "ActionCheck"];
@@ -128,17 +130,18 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
             json!(connector_deployment::status::summarize(&ConnectorDeploymentStatus::default(), &facts, now))
         }
         "ConnectorStaged" => {
+            let mut kit = kit();
+            kit["metadata"]["generation"] = json!(GENERATION);
+            kit["spec"]["suspend"] = json!(beside);
+            let object: ConnectorStaged = serde_json::from_value(kit).unwrap();
             let facts = connector_staged::status::StagedFacts {
-                generation: GENERATION,
+                object: &object,
                 state: None,
-                condition,
-                suspended: beside,
-                key: "tax",
+                condition: &condition,
                 remote: None,
                 record: ObservedRecord::NotRead,
-                handled_reconcile: None,
             };
-            json!(connector_staged::status::summarize(&ConnectorStagedStatus::default(), &facts, now))
+            json!(connector_staged::status::summarize(&facts, now))
         }
         "ActionCheck" => {
             json!(action_check::status::with_condition(

@@ -60,9 +60,9 @@ async fn a_tag_of_a_local_repository_is_read_published_and_followed() {
 
     change(&shop, &json!({"spec": {"repository": {"tag": "v2"}}})).await;
     shop.until_object("kit", "the next tag", |object: &ConnectorStaged| {
-            object.status.as_ref().is_some_and(|status| status.published_tag.as_deref() == Some("v2"))
-        })
-        .await;
+        object.status.as_ref().is_some_and(|status| status.published_tag.as_deref() == Some("v2"))
+    })
+    .await;
     assert_eq!(names(), ["service", "hourly"]);
 
     change(&shop, &json!({"spec": {"repository": {"tag": "v3"}}})).await;

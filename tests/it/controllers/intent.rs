@@ -5,11 +5,12 @@ use connect_operator::controllers::connector_deployment::intent::{
     Target, deletion, desired_identity, ignored, intent, kind, target,
 };
 use connect_operator::controllers::connector_deployment::persisted::ConnectorName;
-use connect_operator::controllers::context::{Project, StagedConnector};
+use connect_operator::controllers::context::Project;
 use connect_operator::controllers::reconcile::request;
 use connect_operator::controllers::remote::RegistryKey;
 use connect_operator::controllers::reporting::conditions::ConditionUpdate;
 use connect_operator::controllers::reporting::reason::Reason;
+use connect_operator::crd::StagedConnector;
 use connect_operator::crd::shared::RemoteIdentity;
 use connect_operator::crd::{DeletionPolicy, DeploymentType};
 use connect_operator::names;

@@ -49,7 +49,7 @@ use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::queue::backoff::Asked;
 use crate::controllers::reconcile::record::{self, Stop};
 use crate::controllers::reconcile::unwritten::Unwritten;
-use crate::controllers::reconcile::{self, NOT_YET_RECONCILED_AGAIN, Next, is_ours, panics};
+use crate::controllers::reconcile::{self, Next, is_ours, panics};
 use crate::controllers::references::{Named, Reference};
 use crate::controllers::remote::{ConcurrencyPermit, Login, NotAdmitted, Remote};
 use crate::controllers::reporting::conditions::ready_reason;
@@ -134,9 +134,9 @@ impl<'a> Reconciler<'a> {
             return Ok(Next::Again(Some(self.interval())));
         }
         // Rule 29 before rule 4: a conflict names a resource of another namespace.
-        record::is_permitted(self.context, self.object_ref, &project)?;
+        record::must_be_permitted(self.context, self.object_ref, &project)?;
         let claim = self.context.claim(&*self.object, None);
-        record::is_owner(self.context, &self.api, &*self.object, claim).await?;
+        record::must_own_key(self.context, &self.api, &*self.object, claim).await?;
         // Whoever owns nothing yet gets its finalizer before its first call, or before the status names a record.
         if begun {
             self.add_finalizer().await.map_err(|error| Stop::Refused(refusal::FINALIZERS, error))?;
@@ -144,11 +144,10 @@ impl<'a> Reconciler<'a> {
         let project = record::project(self.context, &*self.object, &project, self.interval()).await?;
         let identity = intent::desired_identity(&self.object, &project);
         let target = match self.find_target().await {
-            Ok(target) => target,
-            Err(Some(condition)) => {
-                return Ok(self.report_and_wait(Some(&identity), condition, Some(self.interval())).await?);
+            Err(Stop::Report(condition, again)) => {
+                return Ok(self.report_and_wait(Some(&identity), condition, again).await?);
             }
-            Err(None) => return Ok(Next::Again(Some(NOT_YET_RECONCILED_AGAIN))),
+            found => found?,
         };
         self.enter(&project, identity, target).await
     }
@@ -231,9 +230,9 @@ impl<'a> Reconciler<'a> {
             }
         }
         // Again: the permission may have been withdrawn since, and another resource may have begun, or have appeared.
-        record::is_permitted(self.context, self.object_ref, &self.project())?;
+        record::must_be_permitted(self.context, self.object_ref, &self.project())?;
         let claim = self.claim(&inputs, &decision);
-        record::is_owner(self.context, &self.api, &*self.object, claim).await?;
+        record::must_own_key(self.context, &self.api, &*self.object, claim).await?;
         Box::pin(self.execute(remote, inputs, decision)).await
     }
 

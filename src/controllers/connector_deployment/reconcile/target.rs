@@ -4,12 +4,12 @@ use kube::ResourceExt;
 use kube::api::Api;
 
 use super::super::intent::{self, Target};
-use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::reconcile;
+use crate::controllers::reconcile::record::Stop;
+use crate::controllers::reconcile::{NOT_YET_RECONCILED_AGAIN, Next};
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::reason::Reason;
 use crate::controllers::values::digest::DigestKey;
-use crate::crd::{ConnectorStaged, DeletionPolicy};
+use crate::crd::{ConnectorStaged, DeletionPolicy, StagedConnector};
 
 use super::Reconciler;
 
@@ -27,43 +27,40 @@ impl Reconciler<'_> {
     /// Returns the connector; `None` while the resource is being deleted and the connector is no longer known.
     ///
     /// # Errors
-    /// The condition that explains why it is not known; `None` while the controller of a staged connector has not reconciled
-    /// it yet.
-    pub(super) async fn find_target(&self) -> Result<Option<Target>, Option<ConditionUpdate>> {
-        let deleting = self.is_deleting();
+    /// Why it is not known.
+    pub(super) async fn find_target(&self) -> Result<Option<Target>, Stop> {
         let staged = match &self.object.spec.connector.staged_ref {
             None => None,
-            Some(reference) => {
-                let object_ref = ObjectRef::staged(&self.object_ref.namespace, &reference.name);
-                match self.context.staged.get(&object_ref).and_then(|memory| memory.result) {
-                    Some(staged) => Some(staged),
-                    None if !deleting && self.comes(&reference.name).await.map_err(Some)? => return Err(None),
-                    None => None,
-                }
-            }
+            Some(reference) => self.staged(&reference.name).await?,
         };
         match intent::target(&self.object, staged.as_ref()) {
             Ok(target) => Ok(Some(target)),
-            Err(_) if deleting => Ok(None),
-            Err(condition) => Err(Some(condition)),
+            Err(_) if self.is_deleting() => Ok(None),
+            Err(condition) => Err(Stop::Report(condition, Some(self.interval()))),
         }
     }
 
-    /// Whether a `ConnectorStaged` of this name exists; its controller enqueues its users once it knows the connector.
-    /// The controller of another install does not.
-    async fn comes(&self, name: &str) -> Result<bool, ConditionUpdate> {
+    /// Returns what the status of a `ConnectorStaged` says of its connector; `None`: it is missing. Its controller enqueues
+    /// this resource when that changes; the controller of another install does not.
+    async fn staged(&self, name: &str) -> Result<Option<StagedConnector>, Stop> {
         let api = Api::<ConnectorStaged>::namespaced(self.context.client.clone(), &self.object_ref.namespace);
-        let found = api.get_metadata_opt(name).await;
-        let found = found.map_err(|error| reconcile::unreadable(&format!("ConnectorStaged {name}"), error))?;
-        match found {
-            Some(found) if !self.context.scope.selects(found.labels()) => {
-                let message = format!(
-                    "ConnectorStaged {name} has labels that this install of the operator does not select: give it \
-                     those of this deployment"
-                );
-                Err(ConditionUpdate::new(Reason::StagedNotReady, message))
-            }
-            found => Ok(found.is_some()),
+        let found = api.get_opt(name).await.map_err(|error| Stop::Refused("get its ConnectorStaged", error))?;
+        let Some(found) = found else { return Ok(None) };
+        let seen = found.status.as_ref().map(|status| status.observed_generation);
+        if self.is_deleting() {
+            return Ok(Some(found.connector()));
         }
+        if !self.context.scope.selects(found.labels()) {
+            let message = format!(
+                "ConnectorStaged {name} has labels that this install of the operator does not select: give it those of \
+                 this deployment"
+            );
+            let condition = ConditionUpdate::new(Reason::StagedNotReady, message);
+            return Err(Stop::Report(condition, Some(self.interval())));
+        }
+        if seen != found.metadata.generation {
+            return Err(Stop::End(Next::Again(Some(NOT_YET_RECONCILED_AGAIN))));
+        }
+        Ok(Some(found.connector()))
     }
 }

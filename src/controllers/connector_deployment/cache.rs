@@ -3,9 +3,10 @@
 use jiff::Timestamp;
 
 use super::decide::TransientState;
+use super::lookups::LookupResult;
 use super::persisted::PersistedState;
 use crate::controllers::queue::backoff::{Backoff, KubernetesErrorBackoff};
-use crate::controllers::remote::{Login, LookupResult};
+use crate::controllers::remote::Login;
 use crate::controllers::reporting::conditions::ConditionUpdate;
 
 /// What is kept of one resource.

@@ -12,6 +12,7 @@ pub mod declared;
 pub mod desired;
 pub mod intent;
 mod kind;
+mod lookups;
 mod missing;
 pub mod observe;
 mod outputs;

@@ -12,7 +12,7 @@ use connect_api::scopes::{self, Right};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use url::Url;
 
-use crate::controllers::remote::Found;
+use super::lookups::Found;
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::reason::{ConditionState, Reason};
 use crate::crd::{ReadyWhen, Verify};

@@ -193,7 +193,7 @@ impl<'a> Reconciler<'a> {
             decision = decide(&Input { state, intent: &intent, record: seen.as_ref(), memory: &memory, now });
         }
         let needed: &[Right] = if let Step::Send(_) = decision.step { &[Right::ManageConnectors] } else { &[] };
-        let missing = remote.lacking(self.object_ref, needed);
+        let missing = remote.lacking(needed);
         if !missing.is_empty() {
             let condition = problem::unpermitted(&missing, &identity.project_key);
             self.write(&decision.state, condition, ObservedRecord::of(read.record.as_ref())).await?;

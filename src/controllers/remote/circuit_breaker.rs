@@ -1,8 +1,8 @@
 //! The circuit breaker of one remote: whether calls go out at all. Pure: time and jitter are arguments.
 //!
-//! A failure opens it for the whole project, so that a dead service costs few calls. When the pause is over it is half
-//! open: only the poller may call, one call at a time, until a success closes it for all. An error that the service
-//! answered on purpose does not open it: it concerns one resource, and shows that the service works.
+//! A failure opens it for the whole project, so that a dead service costs few calls. When the pause is over, the poller
+//! tries one LIST, and a page closes it for all. An error that the service answered on purpose does not open it: it concerns
+//! one resource, and shows that the service works.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,8 +19,8 @@ use super::{Health, Outage, OutageKind};
 pub(super) const UNTIL_REPAIRED: Duration = Duration::from_mins(5);
 /// Pause after one failure of a service that has worked.
 const ONE_FAILURE: Duration = Duration::from_millis(125);
-/// Refused lists in a row before the project counts as missing, unless the code of an answer states it: a gateway in
-/// between may answer anything for some seconds.
+/// Failures in a row, the last of them a refused list, after which the project counts as missing, unless the code of an
+/// answer states it: a gateway in between may answer anything for some seconds.
 const TIMES_NOT_THERE: u32 = 4;
 /// A first failure with a shorter pause is not reported: most are over with the next call.
 const WORTH_REPORTING: Duration = Duration::from_secs(10);
@@ -62,10 +62,8 @@ pub(super) struct Permit {
 pub(super) enum BreakerState {
     /// All calls pass.
     Closed,
-    /// One call of the poller passes, after so many failures in a row.
-    HalfOpen(u32),
     /// One LIST of the poller passes: no other answer shows that the service has the project.
-    HalfOpenForList,
+    HalfOpen,
     /// No call passes until then.
     Open(Timestamp),
 }
@@ -76,8 +74,6 @@ pub(super) struct CircuitBreaker {
     outage: Option<Outage>,
     reported: bool,
     failures: u32,
-    /// Refused lists in a row.
-    not_there: u32,
     /// Counts how often it opened: of the calls that were under way together, one failure counts.
     round: u64,
     /// Counts clients: answers to calls of a former client are ignored.
@@ -95,7 +91,6 @@ impl CircuitBreaker {
     pub(super) fn renew(&mut self) {
         self.client += 1;
         self.failures = 0;
-        self.not_there = 0;
         if self.outage.take().is_some() {
             self.good = None;
         }
@@ -104,10 +99,7 @@ impl CircuitBreaker {
     pub(super) fn position(&self, now: Timestamp) -> BreakerState {
         match &self.outage {
             None => BreakerState::Closed,
-            Some(outage) if outage.until <= now && outage.kind == OutageKind::ProjectNotFound => {
-                BreakerState::HalfOpenForList
-            }
-            Some(outage) if outage.until <= now => BreakerState::HalfOpen(self.failures),
+            Some(outage) if outage.until <= now => BreakerState::HalfOpen,
             Some(outage) => BreakerState::Open(outage.until),
         }
     }
@@ -130,25 +122,9 @@ impl CircuitBreaker {
         }
     }
 
-    /// Records a successful answer.
+    /// Records a successful answer. An outage ends only with a call that was sent after it began.
     pub(super) fn succeeded(&mut self, permit: Permit) {
-        // What is optional may work although the rest does not.
-        if permit.client != self.client || (permit.scope == CallScope::Extra && self.outage.is_some()) {
-            return;
-        }
-        // Any other success shows that the service is up. The other outages end only with a call that was sent after they
-        // began: it shows that throttling is over or that credentials work again. A missing project needs a LIST.
-        let opens = self.outage.as_ref().is_none_or(|outage| match outage.kind {
-            OutageKind::Unavailable => true,
-            OutageKind::ProjectNotFound => permit.scope == CallScope::List && permit.round == self.round,
-            OutageKind::Throttled | OutageKind::CredentialsRejected | OutageKind::PermissionMissing => {
-                permit.round == self.round
-            }
-        });
-        if permit.scope == CallScope::List {
-            self.not_there = 0;
-        }
-        if opens {
+        if permit.client == self.client && permit.round == self.round {
             self.outage = None;
             self.failures = 0;
             self.good = self.good.max(Some(permit.at));
@@ -160,19 +136,13 @@ impl CircuitBreaker {
         let kind = match effect(error, permit.scope) {
             CallEffect::Answered => return self.succeeded(permit),
             CallEffect::Nothing => return,
-            CallEffect::NotThere => None,
-            CallEffect::Outage(kind) => Some(kind),
+            CallEffect::NotThere if self.failures + 1 < TIMES_NOT_THERE => OutageKind::Unavailable,
+            CallEffect::NotThere => OutageKind::ProjectNotFound,
+            CallEffect::Outage(kind) => kind,
         };
-        if permit.scope == CallScope::List && kind.is_some() {
-            self.not_there = 0;
-        }
         if permit.client != self.client {
             return;
         }
-        let kind = kind.unwrap_or_else(|| {
-            self.not_there += 1;
-            if self.not_there < TIMES_NOT_THERE { OutageKind::Unavailable } else { OutageKind::ProjectNotFound }
-        });
         let first = permit.round == self.round;
         let (pause, binding) = match (kind, error.retry_after) {
             (OutageKind::CredentialsRejected | OutageKind::PermissionMissing | OutageKind::ProjectNotFound, _) => {
@@ -181,13 +151,8 @@ impl CircuitBreaker {
             // Wait exactly as long as the service asked for. Less than a second would be a hot loop if it is repeated,
             // except for the rest of a pause that the client itself keeps.
             (_, Some(asked)) if asked >= FIRST_PAUSE || error.failure == Failure::HeldBack => (asked, true),
-            // Most likely the next call works: a service that fails now and then is used almost as fast as a sound one. Not
-            // a LIST, which is due again at once: if it alone fails, other calls would let it pass again and again.
-            (OutageKind::Unavailable, None)
-                if self.failures == 0 && self.good.is_some() && permit.scope != CallScope::List =>
-            {
-                (ONE_FAILURE, false)
-            }
+            // Most likely the next call works: a service that fails now and then is used almost as fast as a sound one.
+            (OutageKind::Unavailable, None) if self.failures == 0 && self.good.is_some() => (ONE_FAILURE, false),
             _ => (jitter.growing(self.failures + 1), false),
         };
         if first {
@@ -229,14 +194,12 @@ enum CallEffect {
 }
 
 fn effect(error: &ApiError, scope: CallScope) -> CallEffect {
-    let effect_on_remote = effect_on_remote(error, scope);
-    let lonely = match scope {
+    match effect_on_remote(error, scope) {
+        CallEffect::Answered => CallEffect::Answered,
         // The client itself pauses, whatever it is asked for.
-        CallScope::Extra if error.is_held_back() => false,
-        CallScope::Extra => effect_on_remote != CallEffect::Answered,
-        CallScope::List | CallScope::Read | CallScope::Other => false,
-    };
-    if lonely { CallEffect::Nothing } else { effect_on_remote }
+        _ if scope == CallScope::Extra && !error.is_held_back() => CallEffect::Nothing,
+        effect => effect,
+    }
 }
 
 fn effect_on_remote(error: &ApiError, scope: CallScope) -> CallEffect {

@@ -124,21 +124,6 @@ fn one_failure_pauses_for_a_moment_only_if_nothing_else_was_requested() {
     }
 }
 
-#[test]
-fn a_failed_list_is_not_repeated_sooner_because_other_calls_work() {
-    for error in [broken(), answered(404, None)] {
-        let (mut circuit_breaker, mut now) = (CircuitBreaker::default(), START);
-        list(&mut circuit_breaker, None, now);
-        for _ in 1..TIMES_NOT_THERE {
-            list(&mut circuit_breaker, Some(&error), now);
-            assert!(until(&circuit_breaker) >= later(now, FIRST_PAUSE.mul_f64(0.75)), "{error}");
-            now = until(&circuit_breaker);
-            let read = permit(&circuit_breaker, now, Caller::Poller);
-            circuit_breaker.succeeded(read);
-        }
-    }
-}
-
 /// A list at `now`, which is answered by that error or by a page.
 fn list(circuit_breaker: &mut CircuitBreaker, answer: Option<&ApiError>, now: Timestamp) {
     let permit = circuit_breaker
@@ -151,53 +136,26 @@ fn list(circuit_breaker: &mut CircuitBreaker, answer: Option<&ApiError>, now: Ti
 }
 
 #[test]
-fn only_lists_probe_for_a_project_that_does_not_exist() {
-    let mut circuit_breaker = CircuitBreaker::default();
-    list(&mut circuit_breaker, Some(&answered(404, Some(ErrorCode::ResourceNotFound))), START);
-    let kind = |circuit_breaker: &CircuitBreaker| circuit_breaker.outage().map(|outage| outage.kind);
-    assert_eq!(kind(&circuit_breaker), Some(OutageKind::ProjectNotFound));
-    assert!(matches!(circuit_breaker.health(), Health::Failing(_)), "reported at once");
-    let again = until(&circuit_breaker);
+fn only_a_page_ends_the_outage_of_a_project_whose_list_is_refused() {
+    let found = |answer: &ApiError, tries: u32| {
+        let (mut circuit_breaker, mut now) = (CircuitBreaker::default(), START);
+        list(&mut circuit_breaker, None, now);
+        for _ in 0..tries {
+            list(&mut circuit_breaker, Some(answer), now);
+            now = until(&circuit_breaker);
+            assert_eq!(circuit_breaker.position(now), BreakerState::HalfOpen);
+        }
+        let kind = circuit_breaker.outage().map(|outage| outage.kind);
+        list(&mut circuit_breaker, None, now);
+        assert_eq!(circuit_breaker.position(now), BreakerState::Closed, "a page");
+        (kind, now)
+    };
+    let (missing, gateway) = (answered(404, Some(ErrorCode::ResourceNotFound)), answered(404, None));
+    let (kind, again) = found(&missing, 1);
+    assert_eq!(kind, Some(OutageKind::ProjectNotFound), "the code says so");
     assert!(again >= later(START, UNTIL_REPAIRED) && again <= later(START, UNTIL_REPAIRED.mul_f64(1.1)));
-    assert_eq!(circuit_breaker.position(again), BreakerState::HalfOpenForList);
-    // A 404 for a deployment is a successful answer, but proves nothing about the project.
-    let look = permit(&circuit_breaker, again, Caller::Poller);
-    circuit_breaker.succeeded(look);
-    assert_eq!(circuit_breaker.position(again), BreakerState::HalfOpenForList);
-    list(&mut circuit_breaker, None, again);
-    assert_eq!(circuit_breaker.position(again), BreakerState::Closed);
-}
-
-#[test]
-fn a_list_that_a_gateway_refuses_may_recover() {
-    let (mut circuit_breaker, mut now) = (CircuitBreaker::default(), START);
-    let nothing = answered(404, None);
-    let kind = |circuit_breaker: &CircuitBreaker| circuit_breaker.outage().map(|outage| outage.kind);
-    for _ in 1..TIMES_NOT_THERE {
-        list(&mut circuit_breaker, Some(&nothing), now);
-        assert_eq!(kind(&circuit_breaker), Some(OutageKind::Unavailable));
-        now = until(&circuit_breaker);
-    }
-    list(&mut circuit_breaker, Some(&broken()), now);
-    now = until(&circuit_breaker);
-    for _ in 1..TIMES_NOT_THERE {
-        list(&mut circuit_breaker, Some(&nothing), now);
-        assert_eq!(kind(&circuit_breaker), Some(OutageKind::Unavailable), "counted in a row");
-        now = until(&circuit_breaker);
-    }
-    list(&mut circuit_breaker, None, now);
-    for _ in 1..TIMES_NOT_THERE {
-        list(&mut circuit_breaker, Some(&nothing), now);
-        assert_eq!(kind(&circuit_breaker), Some(OutageKind::Unavailable), "a page restarts the count");
-        now = until(&circuit_breaker);
-    }
-    let read = permit(&circuit_breaker, now, Caller::Poller);
-    circuit_breaker.succeeded(read);
-    list(&mut circuit_breaker, Some(&nothing), now);
-    assert_eq!(kind(&circuit_breaker), Some(OutageKind::ProjectNotFound), "a deployment that can be read is no page");
-    circuit_breaker.renew();
-    list(&mut circuit_breaker, Some(&nothing), now);
-    assert_eq!(kind(&circuit_breaker), Some(OutageKind::Unavailable), "another client restarts the count");
+    assert_eq!(found(&gateway, TIMES_NOT_THERE - 1).0, Some(OutageKind::Unavailable), "a gateway may recover");
+    assert_eq!(found(&gateway, TIMES_NOT_THERE).0, Some(OutageKind::ProjectNotFound));
 }
 
 #[test]
@@ -208,7 +166,7 @@ fn calls_that_fail_together_count_as_one_failure() {
         circuit_breaker.failed(permit, &broken(), START, &mut Jitter::new(3));
     }
     assert!(until(&circuit_breaker) <= later(START, FIRST_PAUSE));
-    assert_eq!(circuit_breaker.position(until(&circuit_breaker)), BreakerState::HalfOpen(1));
+    assert_eq!(circuit_breaker.position(until(&circuit_breaker)), BreakerState::HalfOpen);
 }
 
 #[test]
@@ -257,18 +215,6 @@ fn a_later_retry_after_extends_the_pause_and_a_tiny_one_is_no_hot_loop() {
     let mut circuit_breaker = CircuitBreaker::default();
     fail(&mut circuit_breaker, &retry_after(answered(429, None), 0), START);
     assert!(until(&circuit_breaker) >= later(START, FIRST_PAUSE.mul_f64(0.75)));
-}
-
-#[test]
-fn a_success_closes_a_circuit_breaker_that_one_of_many_calls_opened() {
-    let mut circuit_breaker = CircuitBreaker::default();
-    let (good, late) =
-        (permit(&circuit_breaker, START, Caller::Reconcile), permit(&circuit_breaker, START, Caller::Reconcile));
-    fail(&mut circuit_breaker, &broken(), START);
-    circuit_breaker.succeeded(good);
-    assert_eq!(circuit_breaker.position(START), BreakerState::Closed);
-    circuit_breaker.failed(late, &broken(), START, &mut Jitter::new(3));
-    assert_eq!(circuit_breaker.position(START), BreakerState::Closed, "a call sent before the success has no effect");
 }
 
 #[test]
@@ -329,13 +275,4 @@ fn health_reports_lasting_outages() {
     circuit_breaker.succeeded(good);
     fail(&mut circuit_breaker, &retry_after(answered(429, None), 10_000), at(1));
     assert!(matches!(circuit_breaker.health(), Health::Failing(outage) if outage.kind == OutageKind::Throttled));
-}
-
-#[test]
-fn what_is_optional_does_not_end_an_outage_of_the_rest() {
-    let mut circuit_breaker = CircuitBreaker::default();
-    let optional = circuit_breaker.admit(START, Caller::Poller, CallScope::Extra, 0).expect("it is closed");
-    fail(&mut circuit_breaker, &broken(), START);
-    circuit_breaker.succeeded(optional);
-    assert!(circuit_breaker.outage().is_some());
 }

@@ -1,12 +1,12 @@
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
 use super::*;
-use crate::controllers::remote::state::{Admission, ConcurrencyPermit};
+use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::remote::testing::{Bench, START, object_ref};
+use crate::controllers::remote::{ConcurrencyPermit, NotAdmitted};
 
 /// A rate that limits nothing.
 const FAST: Rate = Rate::per_second(1_000);
@@ -14,7 +14,7 @@ const FAST: Rate = Rate::per_second(1_000);
 /// Waiting reconciles, and those that have a permit.
 struct Reconciles {
     bench: Bench,
-    waiting: Vec<(String, BoxFuture<'static, Admission>)>,
+    waiting: Vec<(String, BoxFuture<'static, Result<ConcurrencyPermit, NotAdmitted>>)>,
     running: Vec<(String, ConcurrencyPermit)>,
 }
 
@@ -134,29 +134,17 @@ async fn a_low_rate_leaves_few_permits() {
     for (most, rate, expected) in
         [(16, 1, 2), (16, 2, 4), (16, 10, 16), (16, 1_000, 16), (1, 1, 1), (1, 1_000, 1), (0, 1, 1)]
     {
-        let limiter = ConcurrencyLimiter::<()>::new(most, Rate::per_second(rate));
-        assert_eq!(limiter.limit, expected, "{most} at {rate} a second");
+        let mut limiter = ConcurrencyLimiter::new(most, FAST);
+        limiter.set_rate(Rate::per_second(rate));
+        assert_eq!(limiter.permits.available_permits(), expected, "{most} at {rate} a second");
     }
-    let mut reconciles = Reconciles::new(4);
-    (0..8).for_each(|number| reconciles.begin(&format!("a{number}")));
-    reconciles.bench.remote.change(|state| state.concurrency_limiter.set_rate(Rate::per_second(1)));
-    for running in [3, 2, 2] {
-        reconciles.end();
-        assert_eq!(reconciles.running.len(), running, "2 are left");
-    }
-    reconciles.bench.remote.change(|state| state.concurrency_limiter.set_rate(FAST));
-    reconciles.run();
-    assert_eq!(reconciles.running.len(), 4, "the rate was raised");
 }
 
 #[tokio::test]
-async fn nothing_is_kept_of_objects_that_had_their_turn() {
-    let bench = Bench::new(0, 1);
-    bench.pass(Duration::from_secs(1)).await;
-    drop(bench.remote.enter(&object_ref(1)).await);
-    assert_eq!(bench.remote.object_refs(), []);
-    bench.remote.change(|state| {
-        assert!(state.concurrency_limiter.waiters.is_empty());
-        assert_eq!(state.concurrency_limiter.queue.iter().next(), None);
-    });
+async fn nothing_is_kept_of_namespaces_that_had_their_turn() {
+    let mut limiter = ConcurrencyLimiter::new(1, FAST);
+    for number in 0..100 {
+        drop(limiter.wait(&format!("n{number}")).await);
+    }
+    assert!(limiter.turns.len() <= 1, "{:?}", limiter.turns.keys());
 }

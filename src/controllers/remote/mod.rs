@@ -1,42 +1,34 @@
 //! State that the controllers share for one remote project.
 //!
-//! A reconcile waits for its permit, for connectors and for lookups. It never polls: it takes a fresh [`PolledRecord`] out of
-//! the view, or registers a pending read and ends. The poller of each remote reads what is pending or due, few deployments
-//! by id and many by LIST, and sends the objects to reconcile again into a channel. Nothing here knows Kubernetes or HTTP.
+//! A reconcile waits for its permit, and for connectors. It never polls: it takes a fresh [`PolledRecord`], or
+//! registers a pending read and ends. The poller of each remote reads what is pending or due, few deployments by id and many
+//! by LIST, and sends the objects to reconcile again into a channel. Nothing here knows Kubernetes or HTTP.
 //!
 //! - `settings`: how to reach the remote, and the factory of its clients;
 //! - `remotes` ([`Remotes`]), `project_claims`: which projects share which remote, and with which credentials;
 //! - `state` ([`Remote`]): the lock around the state of one remote, and the calls of its users;
-//! - `circuit_breaker`: whether calls go out at all, after failures and inside `Retry-After`;
+//! - `circuit_breaker` (pure): whether calls go out at all, after failures and inside `Retry-After`;
+//! - `guarded_client`: the client that every caller gets; each call passes the circuit breaker;
 //! - `concurrency_limiter`: how many reconciles use the remote at once, and which one is next;
-//! - `view`, `fingerprint`: what is polled and what was observed; `plan`: what to read next (all pure);
-//! - `registry_cache`: the registry entries of the connectors that resources name; `registry_reader` reads them;
-//! - `permissions`: which rights the token lacks, and which objects wait for a token that has them;
-//! - `lookups`: what is looked up in the HTTP API;
-//! - `poller`: executes what `plan` returns; `tasks`: runs it, and beside it the reads of connectors that are due;
-//! - `guarded_client`: the client that every caller gets; it asks the circuit breaker before each call and reports to
-//!   it after.
+//! - `records` (pure): what is polled, what was observed, and what to read next; `poller` reads it;
+//! - `registry`: the connectors that resources name, read once for all; `registry_reader` reads them;
+//! - `tasks`: runs the poller, and beside it the reads of connectors that are due.
 
 mod circuit_breaker;
 mod concurrency_limiter;
-mod fingerprint;
 mod guarded_client;
 mod jitter;
-mod lookups;
-mod permissions;
-mod plan;
 mod poller;
 mod project_claims;
-mod registry_cache;
+mod records;
+mod registry;
 mod registry_reader;
 mod remotes;
-mod round_robin;
 mod settings;
 mod state;
 mod tasks;
 #[cfg(test)]
 mod testing;
-mod view;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,12 +38,13 @@ use jiff::Timestamp;
 use connect_api::model::Deployment;
 
 pub use crate::controllers::reporting::outage::{Outage, OutageKind};
-pub use lookups::{Found, Lookup, LookupResult};
-pub use registry_cache::{RegistryAnswer, RegistryConnector, RegistryEntry, RegistryKey};
+pub use registry::{RegistryAnswer, RegistryConnector, RegistryEntry, RegistryKey};
 pub use registry_reader::ask;
 pub use remotes::Remotes;
 pub use settings::{ConnectFactory, Connection, Settings};
-pub use state::{ConcurrencyPermit, Login, Remote};
+pub use state::{Login, Remote};
+/// The right of one reconcile to use the remote; dropping it admits the next one.
+pub use tokio::sync::OwnedSemaphorePermit as ConcurrencyPermit;
 
 /// An observation of a deployment.
 #[derive(Clone, Debug)]

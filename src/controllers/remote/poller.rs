@@ -1,34 +1,23 @@
-//! The poller, the task of a remote that reads deployments: executes what [`super::plan`] returns, round by round.
+//! The poller, the task of a remote that reads deployments: executes what [`super::records`] plans, round by round.
 
 use std::sync::Arc;
-use std::time::Duration;
 
+use clock::later;
 use connect_api::api::{PageRequest, Selector};
-use connect_api::routes::LARGEST_OFFSET;
-use connect_api::{ApiError, ConnectApi};
-use futures::{StreamExt, stream};
+use connect_api::{ApiError, ConnectApi, paging};
+use futures::{StreamExt, TryStreamExt, stream};
 use jiff::Timestamp;
 use tracing::Instrument as _;
 
-use super::circuit_breaker::Caller;
+use super::circuit_breaker::{BreakerState, Caller};
 use super::guarded_client::GuardedClient;
-use super::plan::{PAGE, Plan, PlanInputs, Read, pages, plan};
+use super::records::{COUNT_AGE, PAGE, Plan};
 use super::{PollRate, PolledRecord, Remote};
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::spans;
 
-/// Minimum and maximum number of reads by id in flight at once.
-const READS_AT_ONCE: (usize, usize) = (4, 16);
-/// Within these bounds, one for so many requests per second: reads that wait for the rate limiter delay the calls of
-/// reconciles.
-const REQUESTS_PER_READ: usize = 10;
-
-/// Whether a page arrived, and where the next one begins.
-enum Paged {
-    Failed(ApiError),
-    Last,
-    Next(u32),
-}
+/// Reads by id in flight at once.
+const READS_AT_ONCE: usize = 4;
 
 impl Remote {
     /// Takes an observation of `id` by a request that left at `newer_than` or later. If there is none, registers a
@@ -36,160 +25,128 @@ impl Remote {
     #[must_use]
     pub fn polled_record(&self, object_ref: &ObjectRef, id: &str, newer_than: Timestamp) -> Option<PolledRecord> {
         let now = self.clock.now();
-        self.change_for(Some(object_ref), |state| {
+        self.change(|state| {
             state.enqueue_if_closed(object_ref);
-            state.view.take(object_ref, id, newer_than, now)
+            state.records.take(object_ref, id, newer_than, now)
         })
     }
 
-    /// Returns why the read that `object_ref` waits for fails again and again, if it does. An error that may be over with the
-    /// next read is none, and neither is one that [`Remote::enter`] reports for the whole remote.
+    /// Returns why the reads that `object_ref` waits for fail, if several in a row did. An error that may be over with the next
+    /// read is none.
     #[must_use]
     pub fn read_error(&self, object_ref: &ObjectRef) -> Option<ApiError> {
-        self.change(|state| state.view.error(object_ref))
+        self.change(|state| state.records.error(object_ref))
     }
 
     /// Polls `id` at this rate from now on, until [`Remote::forget`]. Only an observation that differs from the one
     /// before enqueues `object_ref`. Each object has one id: another one replaces it.
-    pub fn poll(&self, object_ref: &ObjectRef, id: &str, pace: PollRate) {
+    pub fn poll(&self, object_ref: &ObjectRef, id: &str, rate: PollRate) {
         let now = self.clock.now();
-        self.change_for(Some(object_ref), |state| state.view.poll(object_ref, id, pace, now, &mut state.jitter));
-    }
-
-    /// Polls what is polled for `object_ref` only once in each interval, until the next [`Remote::poll`].
-    pub fn poll_at_interval(&self, object_ref: &ObjectRef, interval: Duration) {
-        let now = self.clock.now();
-        self.change_for(Some(object_ref), |state| {
-            state.view.poll_at_interval(object_ref, interval, now, &mut state.jitter);
-        });
+        self.change(|state| state.records.poll(object_ref, id, rate, now, &mut state.jitter));
     }
 
     /// Decides what to read next. If there is nothing, the poller counts as resting from here on.
     fn plan(&self) -> Plan {
         let now = self.clock.now();
         self.change(|state| {
-            let mut plan = plan(
-                &state.view,
-                PlanInputs {
-                    now,
-                    circuit_breaker: state.circuit_breaker.position(now),
-                    counted: state.counted,
-                    rate: state.settings.requests_per_second,
-                },
-            );
-            if let Plan::Rest(until) = &mut plan {
-                *until = state.next_due().min(*until);
-                state.resting_until = Some(*until);
+            let plan = match (state.circuit_breaker.position(now), state.counted) {
+                (BreakerState::Open(until), _) => Plan::Rest(until),
+                (BreakerState::Closed, Some((total, at))) if later(at, COUNT_AGE) > now => {
+                    state.records.plan(now, total)
+                }
+                (BreakerState::Closed | BreakerState::HalfOpen, _) => Plan::Count,
+            };
+            if !matches!(plan, Plan::Rest(_)) {
+                return plan;
             }
-            plan
+            let until = state.next_due();
+            state.resting_until = Some(until);
+            Plan::Rest(until)
         })
-    }
-
-    fn poller_client(self: &Arc<Self>) -> GuardedClient {
-        self.guarded_client(Caller::Poller)
     }
 
     /// Executes one plan; returns until when there is nothing to do, if so.
     pub(super) async fn round(self: &Arc<Self>) -> Option<Timestamp> {
-        let plan = self.plan();
+        let (plan, client) = (self.plan(), self.guarded_client(Caller::Poller));
         if let Plan::Rest(until) = plan {
             return Some(until);
         }
-        self.execute(plan).instrument(spans::round("poll", &self.project_key())).await;
+        let round = async {
+            match plan {
+                Plan::Rest(_) => {}
+                Plan::Count => self.count(&client).await,
+                Plan::Read(ids) => self.read(&client, ids).await,
+                Plan::List(due) => self.list(&client, due).await,
+            }
+        };
+        round.instrument(spans::round("poll", &self.settings().project_key)).await;
         None
     }
 
-    async fn execute(self: &Arc<Self>, plan: Plan) {
-        match plan {
-            Plan::Rest(_) => {}
-            Plan::Count => {
-                self.read_page(0, 1).await;
-            }
-            Plan::Read(reads) => self.read(reads).await,
-            Plan::List(due) => self.list(due).await,
+    async fn count(&self, client: &GuardedClient) {
+        let at = self.clock.now();
+        if let Ok(page) = client.deployments(PageRequest { limit: 1, offset: 0 }).await {
+            self.counted(client, u64::try_from(page.total).unwrap_or(0), at);
         }
     }
 
-    async fn read(self: &Arc<Self>, reads: Vec<Read>) {
-        let guarded_client = self.poller_client();
-        let (least, most) = READS_AT_ONCE;
-        let at_once = (self.rate().whole() / REQUESTS_PER_READ).clamp(least, most);
-        stream::iter(reads).for_each_concurrent(at_once, |read| self.read_one(&guarded_client, read)).await;
+    /// Records how many deployments the project has. It also proves that the credentials work: those of the client.
+    fn counted(&self, client: &GuardedClient, total: u64, at: Timestamp) {
+        self.change(|state| {
+            if state.circuit_breaker.client() == client.number {
+                state.counted = Some((total, at));
+            }
+        });
     }
 
-    async fn read_one(&self, guarded_client: &impl ConnectApi, Read { id, object_refs }: Read) {
+    async fn read(&self, client: &GuardedClient, ids: Vec<Box<str>>) {
+        stream::iter(ids).for_each_concurrent(READS_AT_ONCE, |id| self.read_one(client, id)).await;
+    }
+
+    async fn read_one(&self, client: &GuardedClient, id: Box<str>) {
         let at = self.clock.now();
-        let answer = guarded_client.deployment(&Selector::Id(id.to_string())).await;
+        let answer = client.deployment(&Selector::Id(id.to_string())).await;
         let now = self.clock.now();
         self.change(|state| {
             let enqueued = match answer {
                 Ok(found) => {
                     let polled_record = PolledRecord { at, found: found.map(Arc::new) };
-                    state.view.observe(&object_refs, &id, &polled_record, now, &mut state.jitter)
+                    state.records.observe(&id, &polled_record, now, &mut state.jitter)
                 }
-                Err(error) => {
-                    let outage = state.is_failing();
-                    state.view.read_failed(&object_refs, &id, &error, outage, now, &mut state.jitter)
-                }
+                Err(error) => state.records.read_failed(&[id], &error, now, &mut state.jitter),
             };
             state.enqueue.extend(enqueued);
         });
     }
 
     /// Reads all pages, then reads by id what was due and is on no page.
-    async fn list(self: &Arc<Self>, mut due: Vec<Read>) {
-        let started = self.clock.now();
-        let mut offset = 0;
-        let failed = loop {
-            match self.read_page(offset, PAGE).await {
-                Paged::Failed(error) => break Some(error),
-                Paged::Last => break None,
-                Paged::Next(next) => offset = next,
-            }
-        };
-        let now = self.clock.now();
-        self.change(|state| {
-            // An observed entry is due later than the start of the list, though perhaps due again by now.
-            due.retain(|read| {
-                read.object_refs.iter().any(|object_ref| state.view.due(object_ref).is_some_and(|due| due <= started))
+    async fn list(&self, client: &GuardedClient, mut due: Vec<Box<str>>) {
+        let (started, mut total) = (self.clock.now(), 0);
+        let mut pages = std::pin::pin!(paging::deployments(client).try_chunks(PAGE));
+        while let Some(page) = pages.next().await {
+            let now = self.clock.now();
+            let failed = self.change(|state| {
+                let (enqueued, failed) = match page {
+                    Ok(page) => {
+                        total += page.len() as u64;
+                        (state.records.observe_page(&page, started, now, &mut state.jitter), false)
+                    }
+                    Err(error) => {
+                        due.retain(|id| state.records.is_due(id, started));
+                        (state.records.read_failed(&due, &error.1, now, &mut state.jitter), true)
+                    }
+                };
+                state.enqueue.extend(enqueued);
+                failed
             });
-            if let Some(error) = &failed {
-                let outage = state.is_failing();
-                for Read { id, object_refs } in &due {
-                    let waiting = state.view.read_failed(object_refs, id, error, outage, now, &mut state.jitter);
-                    state.enqueue.extend(waiting);
-                }
+            if failed {
+                return;
             }
-        });
-        if failed.is_none() {
-            self.read(due).await;
         }
-    }
-
-    async fn read_page(self: &Arc<Self>, offset: u32, limit: u16) -> Paged {
-        let (guarded_client, at) = (self.poller_client(), self.clock.now());
-        let page = match guarded_client.deployments(PageRequest { limit, offset }).await {
-            Ok(page) => page,
-            Err(error) => return Paged::Failed(error),
-        };
-        let now = self.clock.now();
-        let total = u64::try_from(page.total).unwrap_or(0);
-        self.change(|state| {
-            // It also proves that the credentials work: those with which it was read.
-            if offset == 0 && state.circuit_breaker.client() == guarded_client.number {
-                state.counted = Some((total, at));
-            }
-            let pages = u32::try_from(pages(total)).unwrap_or(u32::MAX);
-            let enqueued = state.view.observe_page(&page.results, pages, at, now, &mut state.jitter);
-            state.enqueue.extend(enqueued);
-        });
-        // The service may return fewer records than requested, and the results omit records that cannot be decoded.
-        let step = u32::try_from(page.limit).ok().filter(|given| (1..u32::from(limit)).contains(given));
-        let step = step.unwrap_or(u32::from(limit));
-        let next = offset + step;
-        // Without a total, the first page that is not full is the last one.
-        let last = if total > 0 { u64::from(next) >= total } else { page.count < i64::from(step) };
-        if last || next > LARGEST_OFFSET { Paged::Last } else { Paged::Next(next) }
+        self.counted(client, total, started);
+        // An observed record is due later than the start of the list.
+        due.retain(|id| self.change(|state| state.records.is_due(id, started)));
+        self.read(client, due).await;
     }
 }
 

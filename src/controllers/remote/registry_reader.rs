@@ -1,16 +1,14 @@
-//! Reads the connectors of [`super::registry_cache`]: for the reconciles that wait for one, and beside the poller.
+//! Reads the connectors of [`super::registry`]: for the reconciles that wait for one, and beside the poller.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use clock::later;
 use connect_api::{ApiError, ConnectApi};
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
-use tokio::sync::Mutex;
 use tracing::Instrument as _;
 
-use super::circuit_breaker::{BreakerState, Caller};
+use super::circuit_breaker::Caller;
 use super::{RegistryAnswer, RegistryConnector, RegistryEntry, RegistryKey, Remote};
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::spans;
@@ -32,13 +30,13 @@ impl Remote {
         interval: Duration,
         newer_than: Timestamp,
     ) -> Result<RegistryEntry, ApiError> {
-        let (reader, known) = self.change(|state| {
-            let reader = Arc::clone(&state.registry_cache.note(object_ref, name, interval).reader);
-            (reader, state.registry_cache.known(name, newer_than).cloned())
+        let known = self.change(|state| {
+            state.registry_cache.note(object_ref, name, interval);
+            state.registry_cache.known(name, newer_than)
         });
         match known {
             Some(known) => Ok(known),
-            None => self.read_connector(name, &reader, newer_than, Some(object_ref)).await,
+            None => self.read_connector(name, newer_than, Some(object_ref)).await,
         }
     }
 
@@ -47,64 +45,42 @@ impl Remote {
         self.change(|state| state.registry_cache.forget(object_ref));
     }
 
-    /// Reads the connectors that are due; returns until when there are none. Not while the circuit breaker is open, which the
-    /// poller closes.
-    pub(super) async fn refresh_registry(self: &Arc<Self>) -> Timestamp {
+    /// Reads the connectors that are due. What is held back while the circuit breaker is open stays due.
+    pub(super) async fn refresh_registry(self: &Arc<Self>) {
         let now = self.clock.now();
-        let (due, next) = self.change(|state| match state.circuit_breaker.position(now) {
-            BreakerState::Closed => (state.registry_cache.due(now), state.registry_cache.next()),
-            BreakerState::Open(_) | BreakerState::HalfOpen(_) | BreakerState::HalfOpenForList => {
-                (Vec::new(), Timestamp::MAX)
-            }
-        });
+        let due = self.change(|state| state.registry_cache.due(now));
         if due.is_empty() {
-            return next;
+            return;
         }
-        stream::iter(due)
-            .for_each_concurrent(READS_AT_ONCE, |(name, reader, read_at)| async move {
-                // If it is held back, it stays due.
-                let newer_than = later(read_at, Duration::from_nanos(1));
-                drop(self.read_connector(&name, &reader, newer_than, None).await);
-            })
-            .instrument(spans::round("registry", &self.project_key()))
-            .await;
-        self.change(|state| state.registry_cache.next())
+        let read = |(name, newer_than)| async move { drop(self.read_connector(&name, newer_than, None).await) };
+        let round = spans::round("registry", &self.settings().project_key);
+        stream::iter(due).for_each_concurrent(READS_AT_ONCE, read).instrument(round).await;
     }
 
     /// Reads a connector for `object_ref`, or takes what somebody else has read meanwhile.
     async fn read_connector(
         self: &Arc<Self>,
         name: &RegistryKey,
-        reader: &Mutex<()>,
         newer_than: Timestamp,
         object_ref: Option<&ObjectRef>,
     ) -> Result<RegistryEntry, ApiError> {
+        let reader = self.change(|state| state.registry_cache.reader(name));
         let _reading = reader.lock().await;
-        if let Some(known) = self.change(|state| state.registry_cache.known(name, newer_than).cloned()) {
+        if let Some(known) = self.change(|state| state.registry_cache.known(name, newer_than)) {
             return Ok(known);
         }
-        loop {
-            let (guarded_client, at) = (self.guarded_client(Caller::Reconcile), self.clock.now());
-            let answer = match connector(&guarded_client, name).await {
-                // Nothing was asked, so it is no answer.
-                Err(error) if error.is_held_back() => return Err(error),
-                answer => found(answer),
-            };
-            let now = self.clock.now();
-            let observed = self.change(|state| {
-                // With other credentials it has to be read again.
-                if state.circuit_breaker.client() != guarded_client.number {
-                    return None;
-                }
-                let (entry, mut enqueued) = state.registry_cache.observe(name, at, answer, now, &mut state.jitter);
-                enqueued.retain(|enqueued| Some(enqueued) != object_ref);
-                state.enqueue.extend(enqueued);
-                Some(entry)
-            });
-            if let Some(registry_entry) = observed {
-                return Ok(registry_entry);
-            }
-        }
+        let (client, at) = (self.guarded_client(Caller::Reconcile), self.clock.now());
+        let answer = match connector(&client, name).await {
+            // Nothing was asked, so it is no answer.
+            Err(error) if error.is_held_back() => return Err(error),
+            answer => found(answer),
+        };
+        Ok(self.change(|state| {
+            let (registry_entry, mut named) = state.registry_cache.observe(name, at, answer);
+            named.retain(|named| Some(named) != object_ref);
+            state.enqueue.extend(named);
+            registry_entry
+        }))
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 use clock::Clock;
 use connect_api::CommerceApi;
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::task::AbortHandle;
+use tokio::task::JoinSet;
 
 use super::settings::{ConnectFactory, Connection, Settings};
 use super::state::Remote;
@@ -31,7 +31,8 @@ pub struct Remotes {
 
 #[derive(Default)]
 struct Registry {
-    remotes: Vec<(Arc<Remote>, Tasks)>,
+    /// The remotes with their tasks, which end when they are removed.
+    remotes: Vec<(Arc<Remote>, JoinSet<()>)>,
     by_project: HashMap<ObjectRef, Arc<Remote>>,
     /// Clients of HTTP APIs in use, each with its address and settings: one for each address and set of credentials.
     commerce: Vec<(String, Settings, Weak<dyn CommerceApi>)>,
@@ -45,15 +46,6 @@ impl Registry {
         self.commerce.retain(|(.., client)| client.strong_count() > 0);
         let known = self.commerce.iter().find(|(at, made_of, _)| at == url && made_of == settings);
         known.and_then(|(.., client)| client.upgrade())
-    }
-}
-
-/// The tasks of a remote; removing them from the registry ends them.
-struct Tasks(AbortHandle);
-
-impl Drop for Tasks {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }
 
@@ -182,7 +174,8 @@ impl Remotes {
         );
         let remote = Arc::new(remote);
         remote.join(project, settings, None);
-        let tasks = Tasks(tokio::spawn(Arc::clone(&remote).run()).abort_handle());
+        let mut tasks = JoinSet::new();
+        tasks.spawn(Arc::clone(&remote).run());
         registry.remotes.push((Arc::clone(&remote), tasks));
         remote
     }

@@ -208,9 +208,9 @@ async fn releasing_the_last_claim_ends_the_poller_and_enqueues_every_object() {
     assert!(waiting.as_mut().now_or_never().is_none(), "it came through the other project");
     bench.remotes.release(&neighbour);
     assert_eq!(bench.next().await, far);
+    drop(held);
     assert!(matches!(waiting.await, Err(NotAdmitted::Moved)), "its reconcile begins again");
     assert!(matches!(remote.enter(&far).await, Err(NotAdmitted::Moved)), "no object waits here for ever");
-    drop(held);
     assert!(remote.polled_record(&far, &id(2), START).is_none());
     assert_eq!(bench.next().await, far, "no object waits here for ever");
 

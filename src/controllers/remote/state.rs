@@ -6,20 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use clock::{Clock, between, later};
+use connect_api::ApiError;
 use connect_api::error::Failure;
-use connect_api::scopes::Right;
-use connect_api::{ApiError, Rate};
+use connect_api::scopes::{self, Right};
 use jiff::Timestamp;
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, OwnedSemaphorePermit};
 
-use super::circuit_breaker::{BreakerState, CallScope, Caller, CircuitBreaker, Permit};
+use super::circuit_breaker::{CallScope, Caller, CircuitBreaker, Permit};
 use super::concurrency_limiter::ConcurrencyLimiter;
 use super::jitter::Jitter;
-use super::permissions::Permissions;
-use super::plan::COUNT_AGE;
-use super::registry_cache::RegistryCache;
-use super::view::View;
+use super::records::{COUNT_AGE, Records};
+use super::registry::RegistryCache;
 use super::{Connection, Health, NotAdmitted, Outage, OutageKind, Settings};
 use crate::controllers::object_ref::ObjectRef;
 use crate::metrics::Metrics;
@@ -35,45 +33,14 @@ pub struct Login {
     client: u64,
 }
 
-/// What a waiting reconcile is told.
-pub(super) type Admission = Result<ConcurrencyPermit, NotAdmitted>;
-
-/// The right of one reconcile to use the remote; dropping it admits the next one.
-#[must_use]
-pub struct ConcurrencyPermit {
-    remote: Arc<Remote>,
-}
-
-impl Drop for ConcurrencyPermit {
-    fn drop(&mut self) {
-        self.remote.change(|state| state.concurrency_limiter.leave());
-    }
-}
-
-/// A reconcile that waits.
-pub(super) struct Waiter {
-    remote: Arc<Remote>,
-    answer: oneshot::Sender<Admission>,
-}
-
-impl Waiter {
-    fn waits(&self) -> bool {
-        !self.answer.is_closed()
-    }
-
-    /// Ends the wait. Not while the state of the remote is locked: a permit that nobody takes is returned to it.
-    fn answer(self, refused: Option<NotAdmitted>) {
-        let admission = refused.map_or_else(|| Ok(ConcurrencyPermit { remote: self.remote }), Err);
-        drop(self.answer.send(admission));
-    }
-}
-
 /// One remote project.
 pub struct Remote {
     serial: u64,
     pub(super) clock: Clock,
     /// Notified when the poller must plan again.
     pub(super) notify: Notify,
+    /// Notified after each change, for those that wait for the end of a pause.
+    changed: Notify,
     enqueue: UnboundedSender<ObjectRef>,
     pub(super) metrics: Arc<Metrics>,
     // A panic of a holder leaves nothing half-done that matters: missing observations are read again.
@@ -83,17 +50,14 @@ pub struct Remote {
 /// The state of a remote.
 pub(super) struct RemoteState {
     pub(super) circuit_breaker: CircuitBreaker,
-    pub(super) concurrency_limiter: ConcurrencyLimiter<Waiter>,
-    pub(super) view: View,
+    pub(super) concurrency_limiter: ConcurrencyLimiter,
+    pub(super) records: Records,
     pub(super) registry_cache: RegistryCache,
-    pub(super) permissions: Permissions,
     pub(super) jitter: Jitter,
     /// Number of deployments in the project, and when it was read.
     pub(super) counted: Option<(u64, Timestamp)>,
     /// Objects to enqueue at the end of the change, while its lock is still held.
     pub(super) enqueue: Vec<ObjectRef>,
-    /// Waiting reconciles to answer after the change: with a permit, or why there is none.
-    answers: Vec<(Waiter, Option<NotAdmitted>)>,
     /// Objects that were refused a permit because of an outage; they are enqueued when it is over.
     refused: BTreeSet<ObjectRef>,
     pub(super) client: Arc<dyn Connection>,
@@ -121,17 +85,22 @@ impl RemoteState {
         ReportedHealth { health: mem::discriminant(&health), outage }
     }
 
-    /// Refuses a permit to the chosen objects that wait for one.
-    fn refuse(&mut self, chosen: impl Fn(&ObjectRef) -> bool, why: &NotAdmitted) -> Vec<ObjectRef> {
-        let refused = self.concurrency_limiter.dismiss(chosen);
-        let (object_refs, waiters): (Vec<_>, Vec<_>) = refused.into_iter().unzip();
-        self.answers.extend(waiters.into_iter().map(|waiter| (waiter, Some(why.clone()))));
-        object_refs
-    }
-
-    /// Whether the remote is reported as not usable.
-    pub(super) fn is_failing(&self) -> bool {
-        matches!(self.circuit_breaker.health(), Health::Failing(_))
+    /// Enqueues the objects that a change concerns: those that were refused a permit, once calls pass again, and the claiming
+    /// projects, if what they report has changed.
+    fn enqueue_affected(&mut self, before: &ReportedHealth) {
+        if self.circuit_breaker.outage().is_none() {
+            self.enqueue.extend(mem::take(&mut self.refused));
+        }
+        let after = self.reported_health();
+        if after == *before {
+            return;
+        }
+        self.enqueue.extend(self.claims.keys().cloned());
+        self.log_health();
+        if after.outage.is_some() {
+            // No reads from now on: the objects that wait for one have to report why.
+            self.enqueue.extend(self.records.waiting().cloned());
+        }
     }
 
     /// Logs the health. Error texts are masked before they get here, and project names are not secret.
@@ -148,24 +117,30 @@ impl RemoteState {
 
     /// Logs a pause that no condition reports, because it is short.
     fn log_pause(&self) {
-        if let Some(Outage { kind, error, until, .. }) = self.circuit_breaker.outage().filter(|_| !self.is_failing()) {
+        let breaker = &self.circuit_breaker;
+        if let (Some(outage), Health::Good { .. }) = (breaker.outage(), breaker.health()) {
+            let Outage { kind, error, until, .. } = outage;
             let project = &self.settings.project_key;
             tracing::debug!(%project, outage = ?kind, %error, %until, "the calls of the remote project pause");
         }
     }
 
-    /// Records the scopes of the token in use: an answered call may have fetched another token.
-    pub(super) fn note_token(&mut self) {
-        let enqueued = self.permissions.note(self.client.granted());
-        self.enqueue.extend(enqueued);
+    fn forget(&mut self, object_ref: &ObjectRef) {
+        self.records.forget(object_ref);
+        self.registry_cache.forget(object_ref);
+        self.refused.remove(object_ref);
     }
 
-    /// Returns when the poller must act because of the circuit breaker or the age of the count.
+    fn object_refs(&self) -> impl Iterator<Item = &ObjectRef> {
+        self.records.object_refs().chain(self.registry_cache.object_refs()).chain(&self.refused)
+    }
+
+    /// Returns when the poller must act.
     pub(super) fn next_due(&self) -> Timestamp {
         if let Some(outage) = self.circuit_breaker.outage() {
             return outage.until;
         }
-        self.counted.map_or(Timestamp::MIN, |(_, at)| later(at, COUNT_AGE))
+        self.counted.map_or(Timestamp::MIN, |(_, at)| later(at, COUNT_AGE)).min(self.records.next())
     }
 }
 
@@ -182,13 +157,11 @@ impl Remote {
         let state = RemoteState {
             circuit_breaker: CircuitBreaker::default(),
             concurrency_limiter: ConcurrencyLimiter::new(concurrency, settings.requests_per_second),
-            view: View::default(),
+            records: Records::default(),
             registry_cache: RegistryCache::default(),
-            permissions: Permissions::default(),
             jitter: Jitter::new(seed),
             counted: None,
             enqueue: Vec::new(),
-            answers: Vec::new(),
             refused: BTreeSet::new(),
             client,
             settings,
@@ -197,7 +170,15 @@ impl Remote {
             resting_until: None,
         };
         let serial = OPENED.fetch_add(1, Ordering::Relaxed);
-        Self { serial, clock, notify: Notify::new(), enqueue, metrics, state: Mutex::new(state) }
+        Self {
+            serial,
+            clock,
+            notify: Notify::new(),
+            changed: Notify::new(),
+            enqueue,
+            metrics,
+            state: Mutex::new(state),
+        }
     }
 
     /// Waits for a permit: until the project has answered for the first time, and during a pause that only the log reports.
@@ -205,21 +186,30 @@ impl Remote {
     ///
     /// # Errors
     /// Why there is no permit.
-    pub async fn enter(self: &Arc<Self>, object_ref: &ObjectRef) -> Admission {
-        let waiting = self.change(|state| {
-            if state.closed {
-                return Err(NotAdmitted::Moved);
+    pub async fn enter(&self, object_ref: &ObjectRef) -> Result<OwnedSemaphorePermit, NotAdmitted> {
+        let waiting = self.change(|state| state.concurrency_limiter.wait(&object_ref.namespace));
+        let permit = waiting.await.map_err(|_| NotAdmitted::Moved)?;
+        loop {
+            let changed = self.changed.notified();
+            if self.admits(object_ref)? {
+                return Ok(permit);
             }
-            if let Health::Failing(outage) = state.circuit_breaker.health() {
-                state.refused.insert(object_ref.clone());
-                return Err(NotAdmitted::CircuitOpen(outage));
-            }
-            let (answer, waiting) = oneshot::channel();
-            state.concurrency_limiter.wait(object_ref, Waiter { remote: Arc::clone(self), answer });
-            Ok(waiting)
-        })?;
-        // Each one is answered, as long as the remote exists.
-        waiting.await.unwrap_or(Err(NotAdmitted::Moved))
+            changed.await;
+        }
+    }
+
+    /// Whether an object with a permit may call the remote now, or has to wait for the end of a pause.
+    fn admits(&self, object_ref: &ObjectRef) -> Result<bool, NotAdmitted> {
+        let mut state = self.state.lock();
+        if state.closed {
+            return Err(NotAdmitted::Moved);
+        }
+        if let Health::Failing(outage) = state.circuit_breaker.health() {
+            state.refused.insert(object_ref.clone());
+            return Err(NotAdmitted::CircuitOpen(outage));
+        }
+        // Nobody looks up a key before the project has proven its credentials (rule 4).
+        Ok(state.circuit_breaker.outage().is_none() && state.counted.is_some())
     }
 
     /// Identifies the credentials that the remote is called with now.
@@ -234,14 +224,10 @@ impl Remote {
         (Arc::clone(&state.client), state.circuit_breaker.client())
     }
 
-    /// Returns the key of the project.
-    pub(super) fn project_key(&self) -> String {
-        self.state.lock().settings.project_key.clone()
-    }
-
-    /// Returns the rate of its requests.
-    pub(super) fn rate(&self) -> Rate {
-        self.state.lock().settings.requests_per_second
+    /// Returns the settings of its client.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        self.state.lock().settings.clone()
     }
 
     /// Returns the health. Each change of its kind enqueues the projects that claim the remote.
@@ -257,35 +243,21 @@ impl Remote {
     }
 
     /// Returns which of `rights` the newest token lacks, in the order of `rights`; nothing if the token response did
-    /// not name its scopes. `object_ref` is enqueued when a token names other scopes.
+    /// not name its scopes.
     #[must_use]
-    pub fn lacking(&self, object_ref: &ObjectRef, rights: &[Right]) -> Vec<Right> {
-        self.change(|state| {
-            state.note_token();
-            state.permissions.lacking(object_ref, rights, &state.settings.project_key)
-        })
+    pub fn lacking(&self, rights: &[Right]) -> Vec<Right> {
+        let state = self.state.lock();
+        scopes::missing(rights, &state.client.granted().unwrap_or_default(), &state.settings.project_key)
     }
 
     /// Removes all that is kept for `object_ref`, such as polls and pending reads.
     pub fn forget(&self, object_ref: &ObjectRef) {
-        self.change(|state| {
-            state.view.forget(object_ref);
-            state.registry_cache.forget(object_ref);
-            state.permissions.forget(object_ref);
-            state.refused.remove(object_ref);
-        });
+        self.change(|state| state.forget(object_ref));
     }
 
     /// Returns every object that something is kept for, such as polls and pending reads.
     pub(super) fn object_refs(&self) -> Vec<ObjectRef> {
-        let state = self.state.lock();
-        let watched = state.view.entries().map(|(object_ref, _)| object_ref);
-        watched
-            .chain(state.registry_cache.object_refs())
-            .chain(state.permissions.object_refs())
-            .chain(&state.refused)
-            .cloned()
-            .collect()
+        self.state.lock().object_refs().cloned().collect()
     }
 
     /// Whether the deployments of the project were listed with the credentials of a claiming project. A successful
@@ -325,14 +297,11 @@ impl Remote {
 
     pub(super) fn report(&self, permit: Permit, error: Option<&ApiError>) {
         let now = self.clock.now();
-        self.change(|state| {
-            state.note_token();
-            match error {
-                None => state.circuit_breaker.succeeded(permit),
-                Some(error) => {
-                    state.circuit_breaker.failed(permit, error, now, &mut state.jitter);
-                    state.log_pause();
-                }
+        self.change(|state| match error {
+            None => state.circuit_breaker.succeeded(permit),
+            Some(error) => {
+                state.circuit_breaker.failed(permit, error, now, &mut state.jitter);
+                state.log_pause();
             }
         });
     }
@@ -340,59 +309,22 @@ impl Remote {
     /// Removes the chosen objects and enqueues them, because they have to use another remote.
     pub(super) fn dismiss(&self, chosen: impl Fn(&ObjectRef) -> bool) {
         self.change(|state| {
-            let mut dismissed = state.view.dismiss(&chosen);
-            dismissed.extend(state.registry_cache.dismiss(&chosen));
-            dismissed.extend(state.permissions.dismiss(&chosen));
-            dismissed.extend(state.refused.extract_if(.., |object_ref| chosen(object_ref)));
-            // Their reconciles begin again.
-            state.refuse(&chosen, &NotAdmitted::Moved);
-            dismissed.sort();
-            dismissed.dedup();
+            let dismissed: BTreeSet<ObjectRef> =
+                state.object_refs().filter(|object_ref| chosen(object_ref)).cloned().collect();
+            for object_ref in &dismissed {
+                state.forget(object_ref);
+            }
             state.enqueue.extend(dismissed);
         });
     }
 
     /// Changes the state, then enqueues the affected objects, and notifies the poller if it must act earlier than planned.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut RemoteState) -> T) -> T {
-        self.change_for(None, change)
-    }
-
-    /// The same; `object_ref` is the object whose polls it changes, if any.
-    pub(super) fn change_for<T>(
-        &self,
-        object_ref: Option<&ObjectRef>,
-        change: impl FnOnce(&mut RemoteState) -> T,
-    ) -> T {
         let mut state = self.state.lock();
         let before = state.reported_health();
         let result = change(&mut state);
-        let now = self.clock.now();
-        if state.circuit_breaker.position(now) == BreakerState::Closed {
-            let RemoteState { enqueue, refused, .. } = &mut *state;
-            enqueue.extend(mem::take(refused));
-        }
-        // Nobody looks up a key before the project has proven its credentials (rule 4).
-        if state.circuit_breaker.position(now) == BreakerState::Closed && state.counted.is_some() {
-            let RemoteState { answers, concurrency_limiter, .. } = &mut *state;
-            answers.extend(concurrency_limiter.admit_next(Waiter::waits).into_iter().map(|waiter| (waiter, None)));
-        }
-        let after = state.reported_health();
-        if after != before {
-            state.log_health();
-            if let Health::Failing(outage) = state.circuit_breaker.health() {
-                // No permits from now on.
-                let refused = state.refuse(|_| true, &NotAdmitted::CircuitOpen(outage));
-                state.refused.extend(refused);
-            }
-            let RemoteState { claims, enqueue, view, .. } = &mut *state;
-            enqueue.extend(claims.keys().cloned());
-            if after.outage.is_some() {
-                // No reads from now on: the objects that wait for one have to report why.
-                enqueue.extend(view.take_unreported());
-            }
-        }
-        let due = object_ref.and_then(|object_ref| state.view.due(object_ref));
-        let first = due.map_or(state.next_due(), |due| due.min(state.next_due()));
+        state.enqueue_affected(&before);
+        let first = state.next_due();
         if state.resting_until.take_if(|until| first < *until).is_some() {
             self.notify.notify_one();
         }
@@ -400,11 +332,8 @@ impl Remote {
             // The receiver is gone only when the operator shuts down.
             let _ = self.enqueue.send(object_ref);
         }
-        let answers = mem::take(&mut state.answers);
         drop(state);
-        for (waiter, refused) in answers {
-            waiter.answer(refused);
-        }
+        self.changed.notify_waiters();
         result
     }
 }

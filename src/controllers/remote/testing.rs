@@ -19,6 +19,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
+use super::tasks::REGISTRY;
 use super::{ConnectFactory, Connection, Remote, Settings};
 use crate::controllers::object_ref::ObjectRef;
 use crate::metrics::Metrics;
@@ -113,8 +114,6 @@ pub(super) struct World {
     pub(super) mood: Mood,
     /// Size of the largest page that the service returns, if smaller than requested.
     pub(super) largest_page: Option<u16>,
-    /// Scopes that its tokens name.
-    pub(super) granted: Option<Vec<String>>,
     /// The service returns no total.
     pub(super) without_total: bool,
     /// Time that each call takes.
@@ -252,7 +251,7 @@ impl Connection for Service {
     }
 
     fn granted(&self) -> Option<Vec<String>> {
-        self.world().granted.clone()
+        None
     }
 }
 
@@ -309,27 +308,27 @@ impl Bench {
         Self { clock, service, remote: Arc::new(remote), enqueued }
     }
 
-    /// Lets the tasks work until they rest; returns until when.
+    /// Lets the poller work until it rests; returns until when.
     pub(super) async fn settle(&self) -> Timestamp {
         for _ in 0..1_000 {
-            let registry = self.remote.refresh_registry().await;
-            if let Some(polls) = self.remote.round().await {
-                return registry.min(polls);
+            if let Some(until) = self.remote.round().await {
+                return until;
             }
         }
-        panic!("the tasks do not rest");
+        panic!("the poller does not rest");
     }
 
     /// Lets time pass, with all rounds in between.
     pub(super) async fn pass(&self, duration: Duration) {
         let end = later(self.clock.now(), duration);
         loop {
-            let next = self.settle().await.min(end);
+            self.remote.refresh_registry().await;
+            let registry = later(self.clock.now(), REGISTRY);
+            let next = self.settle().await.min(registry).min(end);
+            self.clock.step(between(self.clock.now(), next));
             if next >= end {
-                self.clock.step(between(self.clock.now(), end));
                 return;
             }
-            self.clock.step(between(self.clock.now(), next));
         }
     }
 

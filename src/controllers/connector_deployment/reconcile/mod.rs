@@ -51,7 +51,7 @@ use crate::controllers::reconcile::record::{self, Stop};
 use crate::controllers::reconcile::unwritten::Unwritten;
 use crate::controllers::reconcile::{self, Next, is_ours, panics};
 use crate::controllers::references::{Named, Reference};
-use crate::controllers::remote::{ConcurrencyPermit, Login, NotAdmitted, Remote};
+use crate::controllers::remote::{ConcurrencyPermit, Login, NotAdmitted, PollRate, Remote};
 use crate::controllers::reporting::conditions::ready_reason;
 use crate::controllers::reporting::problem;
 use crate::controllers::reporting::reason::Reason;
@@ -338,7 +338,9 @@ impl<'a> Reconciler<'a> {
     fn pause(&mut self, remote: &Remote, error: &ApiError, needless_until: Option<Timestamp>) -> Duration {
         let (asked, now) = (self.asked_for(), self.context.clock.now());
         // No reconcile uses what is observed during the pause; the one that follows sets the rate again.
-        remote.poll_at_interval(self.object_ref, self.interval());
+        if let Some(id) = self.persisted().id {
+            remote.poll(self.object_ref, &id, PollRate::Settled(self.interval()));
+        }
         let needless = needless_until.map_or(Duration::ZERO, |until| between(now, until));
         self.cache.backoff.failed(asked, error, needless, now)
     }

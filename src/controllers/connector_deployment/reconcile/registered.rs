@@ -116,7 +116,7 @@ impl Reconciler<'_> {
             return Obstacle::Report(intent::not_deployable(&self.object, why));
         }
         if let Step::Send(call) = &decision.step
-            && let Some(condition) = self.unpermitted(remote, inputs, &call.kind)
+            && let Some(condition) = Self::unpermitted(remote, inputs, &call.kind)
         {
             return Obstacle::Report(condition);
         }
@@ -181,10 +181,9 @@ impl Reconciler<'_> {
         self.cache.doubted.filter(|(doubted, _)| *doubted == generation).map(|(_, since)| since)
     }
 
-    /// Returns why the service would refuse this call: the token names its scopes, and one is missing. A token with
-    /// other scopes enqueues the resource.
-    pub(super) fn unpermitted(&self, remote: &Remote, inputs: &Inputs, call: &CallKind) -> Option<ConditionUpdate> {
-        let missing = remote.lacking(self.object_ref, &inputs.registered.rights(call));
+    /// Returns why the service would refuse this call: the token names its scopes, and one is missing.
+    pub(super) fn unpermitted(remote: &Remote, inputs: &Inputs, call: &CallKind) -> Option<ConditionUpdate> {
+        let missing = remote.lacking(&inputs.registered.rights(call));
         (!missing.is_empty()).then(|| problem::unpermitted(&missing, &inputs.wanted.remote.project_key))
     }
 

@@ -1,13 +1,14 @@
 //! Looks up the resources in `spec.verify` when they are due, and uses the results.
 
 use super::super::decide::Outcome;
+use super::super::lookups::Lookup;
 use super::super::observe::RecordRead;
 use super::super::persisted::{PersistedState, Phase};
 use super::super::verification;
 use crate::controllers::connect_project;
 use crate::controllers::context::Project;
 use crate::controllers::objects::secret;
-use crate::controllers::remote::{Lookup, Remote};
+use crate::controllers::remote::Remote;
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::reason::Reason;
 use crate::crd::Verify;
@@ -63,7 +64,7 @@ impl Reconciler<'_> {
                     .unwrap_or_else(|why| self.unverified(why));
                 if is_due {
                     let unverified_since = (condition.reason != Reason::Verified).then_some(settled);
-                    remote.schedule_lookup(&mut seen, object.spec.effective_interval(), unverified_since);
+                    seen.schedule(object.spec.effective_interval(), unverified_since, self.context.clock.now());
                 }
                 self.cache.lookup = Some(seen);
                 condition

@@ -14,11 +14,10 @@ use connect_api::model::Destination;
 use connect_api::{ApiError, CommerceApi, ErrorCode, commerce};
 use jiff::Timestamp;
 
-use super::jitter::Jitter;
-use super::{Remote, Settings};
-
 /// Pause before the second lookup of what is not verified; the pause grows with the age of the operation.
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
+/// Longest pause after a lookup in which something could not be read.
+const AFTER_FAILURE: Duration = Duration::from_mins(1);
 
 /// What to look up, and with which client.
 #[derive(Clone)]
@@ -65,8 +64,8 @@ pub struct LookupResult {
     pub at: Timestamp,
     /// One observation for each resource, in their order.
     pub found: Vec<Found>,
-    /// Lookups in a row in which something could not be read.
-    pub failures: u32,
+    /// Whether something could not be read.
+    pub failed: bool,
     /// When to look up again.
     pub due: Timestamp,
 }
@@ -77,14 +76,12 @@ impl Lookup {
         let at = clock.now();
         let mut found = self.ask().await;
         let failed = found.iter().any(|found| matches!(found, Found::Unreadable(_)));
-        let failures = earlier.as_ref().map_or(0, |earlier| earlier.failures);
         for (now, before) in found.iter_mut().zip(earlier.into_iter().flat_map(|earlier| earlier.found)) {
             if matches!(now, Found::Unreadable(_)) {
                 *now = before;
             }
         }
-        let failures = if failed { failures.saturating_add(1) } else { 0 };
-        LookupResult { lookup: self, at, found, failures, due: at }
+        LookupResult { lookup: self, at, found, failed, due: at }
     }
 
     async fn ask(&self) -> Vec<Found> {
@@ -113,34 +110,12 @@ impl LookupResult {
         self.lookup == *lookup && self.at >= newer_than
     }
 
-    /// Sets when to look up again: at the interval, sooner while something is not verified, because scripts may take their
-    /// time, and after failures with growing pauses. `unverified_since`: since when the resources are expected to be as
-    /// declared; `None`: they are.
-    fn schedule(
-        &mut self,
-        interval: Duration,
-        unverified_since: Option<Timestamp>,
-        now: Timestamp,
-        jitter: &mut Jitter,
-    ) {
+    /// Sets when to look up again: at the interval, and sooner after a failure, and while something is not verified, because
+    /// scripts may take their time. `unverified_since`: since when the resources are expected to be as declared; `None`: they
+    /// are.
+    pub fn schedule(&mut self, interval: Duration, unverified_since: Option<Timestamp>, now: Timestamp) {
         let pause = unverified_since.map_or(interval, |since| between(since, now).max(FIRST_PAUSE).min(interval));
-        let pause = if self.failures > 0 { jitter.growing(self.failures).min(pause) } else { jitter.stretch(pause) };
-        self.due = later(now, pause);
-    }
-}
-
-impl Remote {
-    /// Returns the settings of the remote's client.
-    #[must_use]
-    pub fn settings(&self) -> Settings {
-        self.change(|state| state.settings.clone())
-    }
-
-    /// Sets when a new result is to be looked up again; `unverified_since`: since when the resources are expected to be as
-    /// declared, `None` if they are.
-    pub fn schedule_lookup(&self, result: &mut LookupResult, interval: Duration, unverified_since: Option<Timestamp>) {
-        let now = self.clock.now();
-        self.change(|state| result.schedule(interval, unverified_since, now, &mut state.jitter));
+        self.due = later(now, if self.failed { pause.min(AFTER_FAILURE) } else { pause });
     }
 }
 

@@ -14,7 +14,6 @@ use connect_api::model::{Connector, ConnectorStaged, DeclaredApplication, Declar
 use jiff::Timestamp;
 use tokio::sync::Mutex;
 
-use super::jitter::Jitter;
 use crate::controllers::object_ref::ObjectRef;
 
 /// The way a resource names a connector.
@@ -104,60 +103,54 @@ pub struct RegistryEntry {
 }
 
 /// What is kept for one connector.
-#[derive(Debug)]
-pub(super) struct Entry {
-    /// The objects that name it, each with its interval.
-    users: BTreeMap<ObjectRef, Duration>,
+#[derive(Debug, Default)]
+struct Entry {
     known: Option<RegistryEntry>,
-    /// When it is read again beside the poller.
-    due: Timestamp,
     /// Locked by the one that reads it.
-    pub(super) reader: Arc<Mutex<()>>,
+    reader: Arc<Mutex<()>>,
 }
 
 /// The connectors that the resources of one project name.
 #[derive(Debug, Default)]
 pub(super) struct RegistryCache {
     entries: BTreeMap<RegistryKey, Entry>,
-    /// The connector that each object names: one each.
-    named: BTreeMap<ObjectRef, RegistryKey>,
+    /// The connector that each object names, and its interval: one each.
+    named: BTreeMap<ObjectRef, (RegistryKey, Duration)>,
+    /// What was read until then does not count: it was read with other credentials.
+    distrusted_until: Option<Timestamp>,
 }
 
 impl RegistryCache {
-    /// Notes that the object names the connector; returns its entry.
-    pub(super) fn note(&mut self, object_ref: &ObjectRef, name: &RegistryKey, interval: Duration) -> &Entry {
-        if self.named.get(object_ref) != Some(name) {
-            self.forget(object_ref);
-            self.named.insert(object_ref.clone(), name.clone());
-        }
-        let entry = self.entries.entry(name.clone()).or_insert_with(|| Entry {
-            users: BTreeMap::new(),
-            known: None,
-            due: Timestamp::MAX,
-            reader: Arc::default(),
-        });
-        entry.users.insert(object_ref.clone(), interval);
-        if let Some(known) = &entry.known {
-            entry.due = entry.due.min(later(known.at, interval));
-        }
-        entry
+    /// Notes that the object names the connector.
+    pub(super) fn note(&mut self, object_ref: &ObjectRef, name: &RegistryKey, interval: Duration) {
+        self.named.insert(object_ref.clone(), (name.clone(), interval));
+    }
+
+    /// Returns what is locked by the one that reads the connector.
+    pub(super) fn reader(&mut self, name: &RegistryKey) -> Arc<Mutex<()>> {
+        Arc::clone(&self.entries.entry(name.clone()).or_default().reader)
     }
 
     /// Returns what was read of the connector at `newer_than` or later.
-    pub(super) fn known(&self, name: &RegistryKey, newer_than: Timestamp) -> Option<&RegistryEntry> {
-        self.entries.get(name)?.known.as_ref().filter(|known| known.at >= newer_than)
+    pub(super) fn known(&self, name: &RegistryKey, newer_than: Timestamp) -> Option<RegistryEntry> {
+        let known = self.entries.get(name)?.known.as_ref();
+        known.filter(|known| known.at >= newer_than && Some(known.at) > self.distrusted_until).cloned()
     }
 
-    /// Returns the connectors that are due, each with the time of its last read.
-    pub(super) fn due(&self, now: Timestamp) -> Vec<(RegistryKey, Arc<Mutex<()>>, Timestamp)> {
-        let due = self.entries.iter().filter(|(_, entry)| entry.due <= now);
-        let read_at = |entry: &Entry| entry.known.as_ref().map_or(Timestamp::MIN, |known| known.at);
-        due.map(|(name, entry)| (name.clone(), Arc::clone(&entry.reader), read_at(entry))).collect()
-    }
-
-    /// Returns when the first connector is due.
-    pub(super) fn next(&self) -> Timestamp {
-        self.entries.values().map(|entry| entry.due).min().unwrap_or(Timestamp::MAX)
+    /// Returns the connectors that are due, each with the time after which it has to be read. Removes those that no object
+    /// names any more.
+    pub(super) fn due(&mut self, now: Timestamp) -> Vec<(RegistryKey, Timestamp)> {
+        let mut intervals: BTreeMap<&RegistryKey, Duration> = BTreeMap::new();
+        for (name, interval) in self.named.values() {
+            intervals.entry(name).and_modify(|shortest| *shortest = (*interval).min(*shortest)).or_insert(*interval);
+        }
+        self.entries.retain(|name, _| intervals.contains_key(name));
+        let due = self.entries.iter().filter_map(|(name, entry)| {
+            let at = entry.known.as_ref()?.at;
+            let due = Some(at) <= self.distrusted_until || later(at, intervals.get(name).copied()?) <= now;
+            due.then(|| (name.clone(), later(at, Duration::from_nanos(1))))
+        });
+        due.collect()
     }
 
     /// Records the answer to a request that left at `at`. Returns the entry, and the objects to enqueue: all that name the
@@ -167,22 +160,16 @@ impl RegistryCache {
         name: &RegistryKey,
         at: Timestamp,
         found: RegistryAnswer,
-        now: Timestamp,
-        jitter: &mut Jitter,
     ) -> (RegistryEntry, Vec<ObjectRef>) {
         let current = found != RegistryAnswer::Unreadable;
-        let Some(entry) = self.entries.get_mut(name) else {
-            return (RegistryEntry { at, found, current }, Vec::new());
-        };
+        let entry = self.entries.entry(name.clone()).or_default();
         let before = entry.known.take().map(|before| before.found);
         let changed = current && before.as_ref().is_some_and(|before| *before != found);
         let registry_entry =
             RegistryEntry { at, found: if current { found } else { before.unwrap_or(found) }, current };
-        let interval = entry.users.values().min().copied().unwrap_or(Duration::MAX);
-        entry.due = later(now, jitter.stretch(interval));
         entry.known = Some(registry_entry.clone());
-        let enqueued = if changed { entry.users.keys().cloned().collect() } else { Vec::new() };
-        (registry_entry, enqueued)
+        let named = self.named.iter().filter(|(_, (named, _))| changed && named == name);
+        (registry_entry, named.map(|(object_ref, _)| object_ref.clone()).collect())
     }
 
     /// Returns all objects that name a connector.
@@ -192,29 +179,10 @@ impl RegistryCache {
 
     /// Marks everything as outdated: what was read with other credentials does not count.
     pub(super) fn distrust(&mut self, now: Timestamp) {
-        for entry in self.entries.values_mut() {
-            if let Some(registry_entry) = &mut entry.known {
-                registry_entry.at = Timestamp::MIN;
-                entry.due = now;
-            }
-        }
+        self.distrusted_until = Some(now);
     }
 
     pub(super) fn forget(&mut self, object_ref: &ObjectRef) {
-        let Some(name) = self.named.remove(object_ref) else { return };
-        let Some(entry) = self.entries.get_mut(&name) else { return };
-        entry.users.remove(object_ref);
-        if entry.users.is_empty() {
-            self.entries.remove(&name);
-        }
-    }
-
-    /// Removes all chosen objects and returns them.
-    pub(super) fn dismiss(&mut self, chosen: impl Fn(&ObjectRef) -> bool) -> Vec<ObjectRef> {
-        let dismissed: Vec<_> = self.named.keys().filter(|object_ref| chosen(object_ref)).cloned().collect();
-        for object_ref in &dismissed {
-            self.forget(object_ref);
-        }
-        dismissed
+        self.named.remove(object_ref);
     }
 }

@@ -40,8 +40,8 @@ const PARTIAL: [(&str, &[&str]); 9] = [
 ];
 
 /// The commands that can look in all namespaces.
-const EVERYWHERE: [&str; 10] =
-    ["status", "tree", "events", "doctor", "reconcile", "redeploy", "rerun", "suspend", "resume", "wait"];
+const EVERYWHERE: [&str; 9] =
+    ["status", "tree", "doctor", "reconcile", "redeploy", "rerun", "suspend", "resume", "wait"];
 
 /// Options that exclude each other. clap validates the options before the name of a command and those after it apart.
 const CONFLICTS: [(&str, &[&str]); 2] = [(ALL_NAMESPACES, &["namespace"]), ("local", &CONNECTION)];

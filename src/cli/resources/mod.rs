@@ -9,7 +9,6 @@ mod argument;
 mod branches;
 mod change;
 mod doctor;
-mod events;
 mod facts;
 mod failure;
 mod follow;
@@ -32,7 +31,6 @@ mod wait;
 
 pub(super) use self::argument::project as project_argument;
 pub(super) use self::doctor::{Doctor, doctor};
-pub(super) use self::events::{Events, events};
 pub(super) use self::failure::{Failed, similar};
 pub(super) use self::follow::TIMEOUT;
 pub(super) use self::kind::ResourceType;

@@ -56,11 +56,6 @@ impl Selection {
         Ok(wanted)
     }
 
-    /// Returns whether no resource is selected at all.
-    pub(super) fn is_empty(&self) -> bool {
-        self.resources.is_empty() && self.selector.is_none() && !self.all
-    }
-
     /// Returns the namespace to look in; `None`: all. `default`: that of the context.
     pub(super) fn place<'a>(&self, default: &'a str) -> Option<&'a str> {
         (!self.everywhere.given).then_some(default)

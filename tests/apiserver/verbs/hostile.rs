@@ -119,8 +119,6 @@ async fn no_command_prints_what_a_terminal_obeys() {
         (&["status", NAME], false, text),
         (&["status", NAME, "-o", "yaml"], false, text),
         (&["status"], false, none),
-        (&["events"], false, text),
-        (&["events", "-o", "json"], false, text),
         (&["tree"], false, none),
         (&["doctor"], false, none),
         (&["wait", NAME, "--timeout", "1s"], false, text),

@@ -37,7 +37,6 @@ async fn every_verb_works_through_kubectl() {
     for (arguments, expected) in [
         (&["status", "tax"][..], "kubectl connect resume deployment/tax"),
         (&["tree"], "ConnectorDeployment/tax"),
-        (&["events", "tax"], "LAST SEEN"),
         (&["reconcile", "tax"], "/tax reconcile requested"),
         (&["redeploy", "tax"], "/tax redeploy requested"),
         (&["suspend", "tax"], "/tax suspended"),

@@ -18,7 +18,6 @@ async fn an_unknown_name_suggests_what_exists() {
         ("another type", &["suspend", "shop"], "; there is a project/shop"),
         ("a type for a name", &["suspend", "deployments"], "; it has tax; to select all, add --all"),
         ("in a tree", &["tree", "staged/kit"], "staged/kit does not exist"),
-        ("without events", &["events", "txa"], "; did you mean tax?"),
         ("one of two, and nothing is changed", &["suspend", "tax", "txa"], "; did you mean tax?"),
         ("a type that cannot be suspended", &["suspend", "project/shop"], "does not work on a ConnectProject"),
         (
@@ -104,7 +103,6 @@ async fn a_missing_right_is_named() {
     let here = format!("in the namespace {} is missing", sandbox.namespace);
     for (arguments, right, place) in [
         (jane(&["suspend", "tax"]), "the right to patch connectordeployments.connect-operator.io", here.as_str()),
-        (jane(&["events", "tax"]), "the right to list events.events.k8s.io", here.as_str()),
         (
             jane(&["tree", "-A"]),
             "the right to list connectprojects.connect-operator.io",

@@ -33,7 +33,6 @@ async fn commands_know_shared_projects() {
     let all = printed(sandbox, &["status", "clusterprojects", "--all", "--output", "name"]).await;
     let full = |name: &str| format!("clusterconnectproject.connect-operator.io/{name}\n");
     assert_eq!(all, full(SHARED) + &full("unused"));
-    printed(sandbox, &["events", "clusterproject/shared"]).await;
 
     let tree = printed(sandbox, &["tree"]).await;
     assert!(tree.contains("\nClusterConnectProject/shared") && tree.contains("\n└─ ConnectorDeployment/tax"), "{tree}");

@@ -26,7 +26,6 @@ use kube::{Api, Client};
 
 use self::finding::{Finding, Level, count, text, value};
 use self::rights::Subject;
-use super::events::CLUSTER_EVENTS;
 use super::failure::Failed;
 use super::kind::{Resource, ResourceType};
 use super::output::Data;
@@ -258,7 +257,7 @@ async fn of_operator(
     findings.extend(discovery.into_iter().filter(|finding| finding.level != Level::Ok));
     if shared {
         findings.extend(rights::check(client, subject, &rights::SHARED, None).await?);
-        findings.extend(rights::check(client, subject, &rights::SHARED_EVENTS, Some(CLUSTER_EVENTS)).await?);
+        findings.extend(rights::check(client, subject, &rights::SHARED_EVENTS, Some(rights::CLUSTER_EVENTS)).await?);
     }
     if install.watches(namespace) {
         // An operator of all namespaces needs its rights in all of them.

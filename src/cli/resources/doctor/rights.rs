@@ -35,10 +35,9 @@ const RECORDS: &[&str] = &["connectordeployments", "connectorstageds", "connectp
 const KINDS: &[&str] = &["actionchecks", "connectordeployments", "connectorstageds", "connectprojects"];
 
 /// What a user needs in a namespace.
-pub(super) const OF_USER: [Need; 4] = [
+pub(super) const OF_USER: [Need; 3] = [
     need(names::GROUP, KINDS, &["get", "list", "watch"], Level::Problem, "to show resources and to wait for them"),
     need(names::GROUP, KINDS, &["create", "patch", "delete"], Level::Warning, "to apply, change and delete resources"),
-    need("events.k8s.io", &["events"], &["list"], Level::Warning, "for `events`"),
     need("", &["secrets"], &["get"], Level::Warning, "for `plan` and commands with --project"),
 ];
 
@@ -109,7 +108,10 @@ pub(super) const SHARED_OWN: [Need; 1] = [need(
     "to notice changes of the credentials of ClusterConnectProjects",
 )];
 
-/// What it needs in the namespace of the Events about objects without one.
+/// Namespace of the Events about objects that have none.
+pub(super) const CLUSTER_EVENTS: &str = "default";
+
+/// What it needs in [`CLUSTER_EVENTS`].
 pub(super) const SHARED_EVENTS: [Need; 1] = [need(
     "events.k8s.io",
     &["events"],
@@ -275,7 +277,6 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::cli::resources::events::CLUSTER_EVENTS;
 
     /// Rights as `(group, resource, verb)`.
     type Rights = BTreeSet<(String, String, String)>;
@@ -352,7 +353,7 @@ mod tests {
              to wait for them"
         );
         let secrets = ["get secrets".to_owned()];
-        let found = findings(Subject::User, Some("shop"), [(&OF_USER[3], &secrets[..])].into_iter());
+        let found = findings(Subject::User, Some("shop"), [(&OF_USER[2], &secrets[..])].into_iter());
         assert!(found[0].remedy.as_deref().unwrap_or_default().contains("ClusterRole edit"), "{found:?}");
         let operator = Subject::ServiceAccount { namespace: "system", name: "operator" };
         let found = of(operator, &[]);

@@ -27,13 +27,12 @@ const ALL_NAMESPACES: &str = "all_namespaces";
 const CONNECTION: [&str; 4] = ["context", "kubeconfig", "user", "groups"];
 
 /// The commands that use only some of the options.
-const PARTIAL: [(&str, &[&str]); 9] = [
+const PARTIAL: [(&str, &[&str]); 8] = [
     ("run", &CONNECTION),
     ("migrate", &CONNECTION),
     ("demo", &["context"]),
     ("dev-server", &[]),
     ("action", &[]),
-    ("ready", &[]),
     ("crds", &[]),
     ("completion", &[]),
     ("man", &[]),

@@ -14,7 +14,6 @@ mod official;
 mod plan;
 mod printing;
 mod reach;
-mod ready;
 mod regions;
 mod resources;
 pub mod run;
@@ -78,7 +77,6 @@ enum Command {
     Deployments(commands::Deployments),
     /// Call an action of a frontend.
     Action(commands::Actions),
-    Ready(ready::Args),
     Version(resources::Version),
     Migrate(resources::Migrate),
     /// Print the CustomResourceDefinitions.
@@ -146,7 +144,6 @@ pub fn main() -> ExitCode {
         Command::Action(args) => commands(commands::actions(args)),
         Command::Adopt(args) => commands(commands::adopt(args)),
         Command::Wait(args) => commands(resources::wait(args)),
-        Command::Ready(args) => commands(ready::run(args)),
         Command::Scaffold(args) => commands(commands::scaffold(args)),
         Command::Plan(args) => commands(plan::run(args)),
         Command::DevServer(args) => {

@@ -69,18 +69,7 @@ impl<'a> Installed<'a> {
         let installed = Self { node, values };
         let printed = installed.release("install", &[]);
         assert!(printed.contains("ConnectProject"), "the notes name the next step: {printed}");
-        installed.is_tried_by_helm();
         installed
-    }
-
-    /// Runs `helm test`; a failure shows why its pod failed.
-    fn is_tried_by_helm(&self) {
-        let helm_test = ["test", RELEASE, "--namespace", NAMESPACE, &timeout_option()];
-        let output = self.node.command("helm", &helm_test).output().unwrap();
-        if !output.status.success() {
-            let log = self.node.kubectl(&["--namespace", NAMESPACE, "logs", "connect-operator-test"]);
-            panic!("helm test failed: {log}\n{}", String::from_utf8_lossy(&output.stderr));
-        }
     }
 
     /// Runs `helm install` or `helm upgrade`, until all is ready.

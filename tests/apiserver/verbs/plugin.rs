@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use connect_operator::cli;
 use serde_json::json;
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::net::TcpListener;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Command;
 
 use super::ended;
@@ -29,7 +28,7 @@ async fn every_verb_works_through_kubectl() {
     let [manifest, body] = ["tax.json", "body.json"].map(|name| folder.path().join(name));
     std::fs::write(&manifest, shop.deployment().to_string()).unwrap();
     std::fs::write(&body, json!({"variant": {"sku": "A1", "count": 2}}).to_string()).unwrap();
-    let (operator, pages) = (ready_operator().await, folder.path().join("pages"));
+    let pages = folder.path().join("pages");
     let pages = pages.to_str().unwrap();
     let [manifest, body] = [&manifest, &body].map(|path| path.to_str().unwrap());
     let (url, key) = (shop.dev.url(), format!("{}_tax", shop.sandbox.namespace));
@@ -62,7 +61,6 @@ async fn every_verb_works_through_kubectl() {
         (&["adopt", &key, "--project", "shop"], "managementPolicy: ObserveOnly"),
         (&["crds"], "kind: CustomResourceDefinition"),
         (&["completion", "bash"], "complete"),
-        (&["ready", &operator], " is ready\n"),
         (&["man", pages], ""),
         (&["migrate"], "connectordeployments.connect-operator.io: nothing to do"),
     ] {
@@ -152,26 +150,12 @@ async fn kubectl_completes_the_words_of_the_plugin() {
     }
 }
 
-/// Returns the address of an operator that is always ready.
-async fn ready_operator() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    tokio::spawn(async move {
-        while let Ok((mut stream, _)) = listener.accept().await {
-            let mut request = [0; 1024];
-            let _ = stream.read(&mut request).await;
-            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nok").await;
-        }
-    });
-    address
-}
-
 /// Runs `kubectl connect` in the namespace of a shop. `folder`: where kubectl finds the plugin.
 async fn connect(shop: &Shop, folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
     let place = ["--namespace", shop.sandbox.namespace.as_str()];
     let command = plugin(shop, folder)
         .args(arguments)
-        .args(if ["action", "completion", "crds", "man", "migrate", "ready"].contains(&arguments[0]) {
+        .args(if ["action", "completion", "crds", "man", "migrate"].contains(&arguments[0]) {
             &[][..]
         } else {
             &place[..]

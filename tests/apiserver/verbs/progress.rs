@@ -2,12 +2,9 @@
 
 use dev_server::{Fault, FaultAnswer};
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpListener;
-use tokio::process::Command;
+use tokio::io::AsyncReadExt as _;
 
 use super::awaited::{CLEAR, in_terminal};
-use super::ended;
 use crate::cluster::Sandbox;
 use crate::patience::in_time;
 use crate::shop::{SECRET, Shop};
@@ -83,45 +80,4 @@ async fn a_plan_shows_in_a_terminal_what_it_reads() {
     let lines = lines_after(&shop.sandbox, &plan, "s planning: deployment/tax", || shop.dev.clear_faults()).await;
     assert!(lines.iter().any(|line| line.contains("is created")), "{lines:#?}");
     assert!(lines.iter().all(|line| !line.contains("planning")), "{lines:#?}");
-}
-
-/// Starts an operator that answers with each of these, and then always with the last one; returns its address.
-async fn operator(answers: &'static [&'static str]) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    tokio::spawn(async move {
-        for at in 0.. {
-            let Ok((mut stream, _)) = listener.accept().await else { return };
-            let mut request = [0; 1024];
-            let _ = stream.read(&mut request).await;
-            let answer = answers.get(at).or(answers.last()).copied().unwrap_or_default();
-            let _ = stream.write_all(answer.as_bytes()).await;
-        }
-    });
-    address
-}
-
-const NO_CRDS: &str = "HTTP/1.1 503 Service Unavailable\r\n\r\nno CRDs\n";
-const NO_CACHE: &str = "HTTP/1.1 503 Service Unavailable\r\n\r\nno cache\n";
-const READY: &str = "HTTP/1.1 200 OK\r\n\r\nok";
-
-#[tokio::test]
-async fn ready_shows_why_it_waits() {
-    let sandbox = Sandbox::new().await;
-    let address = operator(&[NO_CRDS, NO_CRDS, READY]).await;
-    let wait = format!("ready {address} --wait 5m");
-    let reason = format!("s waiting: {address} is not ready: HTTP/1.1 503");
-    let lines = lines_after(&sandbox, &wait, &reason, || ()).await;
-    assert_eq!(lines, [format!("{address} is ready")], "the reason is gone");
-
-    let address = operator(&[NO_CRDS, NO_CRDS, NO_CACHE, READY]).await;
-    let command = Command::new(env!("CARGO_BIN_EXE_connect-operator"))
-        .args(["ready", &address, "--wait", "5m"])
-        .env_clear()
-        .kill_on_drop(true)
-        .output();
-    let (code, stdout, stderr) = ended(in_time(command).await.expect("it ends").unwrap());
-    assert_eq!((code, stdout), (Some(0), format!("{address} is ready\n")));
-    let line = |body: &str| format!("{address} is not ready: HTTP/1.1 503 Service Unavailable {body}\n");
-    assert_eq!(stderr, line("no CRDs") + &line("no cache"), "a line for each reason");
 }

@@ -17,8 +17,7 @@ fn part(arguments: &[&str], wanted: impl Fn(&str, &str) -> bool) -> String {
     for document in render.split("---\n").filter(|document| !document.trim().is_empty()) {
         let read = helm::read(document).remove(0);
         let template = document.lines().find_map(|line| line.strip_prefix("# Source: ")).unwrap_or_default();
-        let hook = !read["metadata"]["annotations"]["helm.sh/hook"].is_null();
-        if hook || !wanted(read["kind"].as_str().unwrap(), template.rsplit('/').next().unwrap_or_default()) {
+        if !wanted(read["kind"].as_str().unwrap(), template.rsplit('/').next().unwrap_or_default()) {
             continue;
         }
         text.push_str("---\n");

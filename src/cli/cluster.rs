@@ -27,9 +27,8 @@ const ALL_NAMESPACES: &str = "all_namespaces";
 const CONNECTION: [&str; 4] = ["context", "kubeconfig", "user", "groups"];
 
 /// The commands that use only some of the options.
-const PARTIAL: [(&str, &[&str]); 8] = [
+const PARTIAL: [(&str, &[&str]); 7] = [
     ("run", &CONNECTION),
-    ("migrate", &CONNECTION),
     ("demo", &["context"]),
     ("dev-server", &[]),
     ("action", &[]),

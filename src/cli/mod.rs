@@ -78,7 +78,6 @@ enum Command {
     /// Call an action of a frontend.
     Action(commands::Actions),
     Version(resources::Version),
-    Migrate(resources::Migrate),
     /// Print the CustomResourceDefinitions.
     #[command(after_long_help = crds::EXAMPLES)]
     Crds,
@@ -137,7 +136,6 @@ pub fn main() -> ExitCode {
         Command::Suspend(args) => commands(resources::suspend(args)),
         Command::Resume(args) => commands(resources::resume(args)),
         Command::Version(args) => commands(resources::version(args)),
-        Command::Migrate(args) => commands(resources::migrate(args)),
         Command::Connectors(args) => commands(commands::connectors(args)),
         Command::Staged(args) => commands(commands::staged(args)),
         Command::Deployments(args) => commands(commands::deployments(args)),

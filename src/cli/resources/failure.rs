@@ -73,23 +73,10 @@ impl Failed {
             kube::Error::Api(status) if status.code == 404 && verb == "list" => {
                 Self::NotInstalled(resource_type.kind())
             }
-            error => {
-                let resource = format!("{}.{}", resource_type.plural(), names::GROUP);
-                Self::refused(verb, &resource, resource_type.place(namespace), error)
-            }
-        }
-    }
-
-    /// Returns the error for a refused request. `resource`: the plural with its API group.
-    pub(super) fn about(verb: &'static str, resource: &str, namespace: Option<&str>, error: kube::Error) -> Self {
-        let place = namespace.map_or("in all namespaces".to_owned(), |it| format!("in the namespace {it}"));
-        Self::refused(verb, resource, place, error)
-    }
-
-    fn refused(verb: &'static str, resource: &str, place: String, error: kube::Error) -> Self {
-        match error {
             kube::Error::Api(status) if status.code == 403 => {
-                Self::Forbidden { verb, resource: resource.to_owned(), place, message: status.message }
+                let resource = format!("{}.{}", resource_type.plural(), names::GROUP);
+                let place = resource_type.place(namespace);
+                Self::Forbidden { verb, resource, place, message: status.message }
             }
             error => Self::Kubernetes(error),
         }

@@ -13,7 +13,6 @@ mod facts;
 mod failure;
 mod follow;
 mod kind;
-mod migrate;
 mod output;
 mod page;
 #[cfg(test)]
@@ -34,7 +33,6 @@ pub(super) use self::doctor::{Doctor, doctor};
 pub(super) use self::failure::{Failed, similar};
 pub(super) use self::follow::TIMEOUT;
 pub(super) use self::kind::ResourceType;
-pub(super) use self::migrate::{Migrate, migrate};
 pub(super) use self::output::{Form, Output};
 pub(super) use self::record::{RecordType, record};
 pub(super) use self::request::{

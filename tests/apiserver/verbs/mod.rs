@@ -4,7 +4,6 @@ mod awaited;
 mod changed;
 mod doctor;
 mod hostile;
-mod migrated;
 mod plugin;
 mod progress;
 mod records;

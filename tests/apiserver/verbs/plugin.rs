@@ -62,7 +62,6 @@ async fn every_verb_works_through_kubectl() {
         (&["crds"], "kind: CustomResourceDefinition"),
         (&["completion", "bash"], "complete"),
         (&["man", pages], ""),
-        (&["migrate"], "connectordeployments.connect-operator.io: nothing to do"),
     ] {
         if arguments[0] == "status" {
             shop.change(&serde_json::json!({"spec": {"suspend": true}})).await;
@@ -155,11 +154,7 @@ async fn connect(shop: &Shop, folder: &Path, arguments: &[&str]) -> (Option<i32>
     let place = ["--namespace", shop.sandbox.namespace.as_str()];
     let command = plugin(shop, folder)
         .args(arguments)
-        .args(if ["action", "completion", "crds", "man", "migrate"].contains(&arguments[0]) {
-            &[][..]
-        } else {
-            &place[..]
-        })
+        .args(if ["action", "completion", "crds", "man"].contains(&arguments[0]) { &[][..] } else { &place[..] })
         .output();
     ended(in_time(command).await.expect("it ends").unwrap())
 }

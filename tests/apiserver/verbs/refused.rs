@@ -50,7 +50,6 @@ async fn an_unknown_name_suggests_what_exists() {
             &["deployments", "list", "-A"],
             "`deployments` does not use --all-namespaces: name one with --namespace",
         ),
-        ("a command that always works in all", &["migrate", "-A"], "`migrate` does not use --all-namespaces"),
         ("a namespace without a project", &["connectors", "search"], "--namespace needs --project"),
         ("a command without a cluster", &["crds"], "`crds` does not use --namespace"),
         ("a command of all namespaces", &["-n", "shop", "run"], "`run` does not use --namespace"),

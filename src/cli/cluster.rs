@@ -27,14 +27,13 @@ const ALL_NAMESPACES: &str = "all_namespaces";
 const CONNECTION: [&str; 4] = ["context", "kubeconfig", "user", "groups"];
 
 /// The commands that use only some of the options.
-const PARTIAL: [(&str, &[&str]); 7] = [
+const PARTIAL: [(&str, &[&str]); 6] = [
     ("run", &CONNECTION),
     ("demo", &["context"]),
     ("dev-server", &[]),
     ("action", &[]),
     ("crds", &[]),
     ("completion", &[]),
-    ("man", &[]),
 ];
 
 /// The commands that can look in all namespaces.

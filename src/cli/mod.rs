@@ -9,7 +9,6 @@ mod demo;
 mod dev_server;
 mod installs;
 mod live;
-mod man;
 mod official;
 mod plan;
 mod printing;
@@ -82,7 +81,6 @@ enum Command {
     #[command(after_long_help = crds::EXAMPLES)]
     Crds,
     Completion(completion::Args),
-    Man(man::Args),
     /// Supervise the processes of a local cluster; started by `demo` and by tests.
     #[cfg(feature = "local-cluster")]
     #[command(name = local_control_plane::GUARDIAN_COMMAND, hide = true)]
@@ -125,7 +123,6 @@ pub fn main() -> ExitCode {
     match cli.command {
         Command::Crds => ended(crds::run()),
         Command::Completion(args) => ended(completion::run(&args)),
-        Command::Man(args) => ended(man::run(&args)),
         Command::Run(args) => in_runtime(run::run(args)),
         Command::Status(args) => commands(resources::status(args)),
         Command::Tree(args) => commands(resources::tree(args)),

@@ -1,4 +1,4 @@
-//! What shells and `man` request from the program, as processes: completion, manual pages, exit codes, closed pipes.
+//! What shells request from the program, as processes: completion, exit codes, closed pipes.
 
 use std::process::{Command, Output, Stdio};
 
@@ -77,34 +77,6 @@ fn kubectl_gets_completions_in_its_own_format() {
     };
     assert_eq!(asked(&["conn"]), "connectors\tLook connectors up in the registry\n:4\n");
     assert_eq!(asked(&["wait", "deployment/x"]), ":0\n");
-}
-
-/// Collects the names of the pages of a command and of everything below it.
-fn pages_of(command: &clap::Command, name: &str, all: &mut Vec<String>) {
-    all.push(format!("{name}.1"));
-    for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
-        pages_of(inner, &format!("{name}-{}", inner.get_name()), all);
-    }
-}
-
-#[test]
-fn there_is_a_manual_page_for_every_command() {
-    let folder = tempfile::tempdir().unwrap();
-    let pages = folder.path().join("share").join("man1");
-    let output = run(&["man", pages.to_str().unwrap()]);
-    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
-    let mut all = Vec::new();
-    pages_of(&connect_operator::cli::command(), "connect-operator", &mut all);
-    all.sort();
-    let mut written: Vec<_> =
-        std::fs::read_dir(&pages).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
-    written.sort();
-    assert_eq!(written, all);
-    let page = std::fs::read_to_string(pages.join("connect-operator-wait.1")).unwrap();
-    assert!(page.starts_with(".ie") && page.contains(".TH connect-operator-wait 1"), "{page}");
-    let output = run(&["man", "/dev/null/pages"]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).starts_with("Error: /dev/null/pages: "), "{}", text(&output.stderr));
 }
 
 #[test]

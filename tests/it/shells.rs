@@ -1,4 +1,4 @@
-//! Completion scripts in the shells themselves, and manual pages as `man` shows them.
+//! Completion scripts in the shells themselves.
 //!
 //! A program that is not installed is skipped with a notice, or is a failure if `REQUIRE_SHELLS` is set.
 
@@ -95,26 +95,4 @@ async fn shells_load_the_script_and_complete_words() {
             }
         }
     }
-}
-
-#[tokio::test]
-async fn man_shows_every_page_without_a_warning() {
-    if !is_installed("man", "man-db") || !is_installed("groff", "groff-base") {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let pages = folder.path().to_str().unwrap();
-    printed(PROGRAM, &["man", pages]).await;
-    for page in std::fs::read_dir(folder.path()).unwrap() {
-        let path = page.unwrap().path();
-        let shown = printed("man", &["--warnings=w", "--local-file", path.to_str().unwrap()]).await;
-        let name = path.file_stem().unwrap().to_str().unwrap();
-        // Lines are justified with blanks.
-        let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(words.contains(&format!("NAME {name} - ")), "{name}: {shown}");
-    }
-    let page = folder.path().join("connect-operator-wait.1");
-    let shown = printed("man", &["--local-file", page.to_str().unwrap()]).await;
-    let example = shown.lines().any(|line| line.trim() == "connect-operator wait tax");
-    assert!(example, "an example is a line of its own: {shown}");
 }

@@ -28,8 +28,6 @@ async fn every_verb_works_through_kubectl() {
     let [manifest, body] = ["tax.json", "body.json"].map(|name| folder.path().join(name));
     std::fs::write(&manifest, shop.deployment().to_string()).unwrap();
     std::fs::write(&body, json!({"variant": {"sku": "A1", "count": 2}}).to_string()).unwrap();
-    let pages = folder.path().join("pages");
-    let pages = pages.to_str().unwrap();
     let [manifest, body] = [&manifest, &body].map(|path| path.to_str().unwrap());
     let (url, key) = (shop.dev.url(), format!("{}_tax", shop.sandbox.namespace));
     let mut untried = verbs();
@@ -61,7 +59,6 @@ async fn every_verb_works_through_kubectl() {
         (&["adopt", &key, "--project", "shop"], "managementPolicy: ObserveOnly"),
         (&["crds"], "kind: CustomResourceDefinition"),
         (&["completion", "bash"], "complete"),
-        (&["man", pages], ""),
     ] {
         if arguments[0] == "status" {
             shop.change(&serde_json::json!({"spec": {"suspend": true}})).await;
@@ -78,7 +75,6 @@ async fn every_verb_works_through_kubectl() {
         untried.retain(|verb| words != *verb && !words.starts_with(&format!("{verb} ")));
     }
     assert_eq!(untried, SERVING.map(str::to_owned).into(), "every verb is tried");
-    assert!(std::fs::exists(folder.path().join("pages/connect-operator-wait.1")).unwrap());
     let unknown = ["connectors", "get", "xyz", "--project", "shop"];
     let (_, _, stderr) = connect(&shop, folder.path(), &unknown).await;
     let tried =
@@ -154,7 +150,7 @@ async fn connect(shop: &Shop, folder: &Path, arguments: &[&str]) -> (Option<i32>
     let place = ["--namespace", shop.sandbox.namespace.as_str()];
     let command = plugin(shop, folder)
         .args(arguments)
-        .args(if ["action", "completion", "crds", "man"].contains(&arguments[0]) { &[][..] } else { &place[..] })
+        .args(if ["action", "completion", "crds"].contains(&arguments[0]) { &[][..] } else { &place[..] })
         .output();
     ended(in_time(command).await.expect("it ends").unwrap())
 }

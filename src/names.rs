@@ -17,11 +17,6 @@ pub const COMMAND_FIELD_MANAGER: &str = "connect-operator-cli";
 /// Name under which Events are reported.
 pub const EVENT_REPORTER: &str = "connect-operator";
 
-/// Environment variable with which a shell requests completions; its value is the name of the shell.
-pub const COMPLETE: &str = "CONNECT_OPERATOR_COMPLETE";
-/// Name of the executable that kubectl calls to complete the plugin `kubectl connect` (kubectl, plugin completion).
-pub const KUBECTL_COMPLETE: &str = "kubectl_complete-connect";
-
 /// Name of the executable that kubectl runs as `kubectl connect` (kubectl, plugins).
 pub const KUBECTL_PLUGIN: &str = "kubectl-connect";
 

@@ -7,11 +7,9 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args as _, Command};
-use clap_complete::engine::ArgValueCandidates;
 use kube::config::{InClusterError, Kubeconfig};
 use kube::{Client, Config};
 
-use super::completion;
 use super::printing::option;
 use crate::controllers::clients::cluster_access::{Access, AccessError};
 use crate::controllers::clients::kube_client::{self, Limits};
@@ -53,7 +51,7 @@ const RESOURCES: [&str; 2] = ["name", "keys"];
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(super) struct Connection {
     /// Context of the kubeconfig. Default: the current context.
-    #[arg(long, value_name = "NAME", help_heading = HEADING, add = ArgValueCandidates::new(completion::contexts))]
+    #[arg(long, value_name = "NAME", help_heading = HEADING)]
     pub(super) context: Option<String>,
 
     /// Kubeconfig file. Default: those that KUBECONFIG names, otherwise ~/.kube/config; without any, the service account
@@ -74,7 +72,7 @@ pub(super) struct Connection {
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(super) struct ClusterOptions {
     /// Namespace. Default: that of the context.
-    #[arg(long, short, value_name = "NAMESPACE", help_heading = HEADING, add = ArgValueCandidates::new(completion::namespaces))]
+    #[arg(long, short, value_name = "NAMESPACE", help_heading = HEADING)]
     pub(super) namespace: Option<String>,
 
     #[command(flatten)]

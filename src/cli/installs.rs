@@ -3,12 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use clap_complete::engine::ArgValueCandidates;
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt as _};
 
-use super::completion;
 use super::reach::PROJECT_OPTIONS;
 use crate::leader::LeaseName;
 use crate::names;
@@ -21,7 +19,7 @@ pub(super) const CLUSTER_PROJECTS: &str = "--cluster-projects";
 pub(super) struct OperatorNamespace {
     /// Namespace of the operator, which has the credentials of a ClusterConnectProject. Default: that of the only operator
     /// with --cluster-projects.
-    #[arg(long, value_name = "NAMESPACE", env = "OPERATOR_NAMESPACE", help_heading = PROJECT_OPTIONS, add = ArgValueCandidates::new(completion::namespaces))]
+    #[arg(long, value_name = "NAMESPACE", env = "OPERATOR_NAMESPACE", help_heading = PROJECT_OPTIONS)]
     operator_namespace: Option<String>,
 }
 

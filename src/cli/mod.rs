@@ -90,12 +90,7 @@ enum Command {
 /// Returns the clap definition of the command line.
 #[must_use]
 pub fn command() -> clap::Command {
-    official::with_words(cluster::everywhere(Cli::command()), clap::Command::visible_alias)
-}
-
-/// The same for completion, which would offer a visible alias instead of the name.
-fn command_to_complete() -> clap::Command {
-    official::with_words(cluster::everywhere(Cli::command()), clap::Command::alias)
+    official::with_words(cluster::everywhere(Cli::command()))
 }
 
 fn parse() -> Result<Cli, clap::Error> {
@@ -109,9 +104,6 @@ fn parse() -> Result<Cli, clap::Error> {
 /// Parses the arguments of the process and runs the command.
 #[must_use]
 pub fn main() -> ExitCode {
-    if let Some(code) = completion::answer() {
-        return code;
-    }
     let cli = match parse() {
         Ok(cli) => cli,
         Err(error) => {

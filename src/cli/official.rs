@@ -43,14 +43,15 @@ const ALIASES: [(&str, &str); 3] =
     [("connectors", "connector"), ("staged", "connectorstaged"), ("deployments", "deployment")];
 
 /// Returns the command line with the names of the official client as aliases, and with the replaced words as hidden
-/// commands that accept anything. `alias`: adds an alias, which is visible or hidden.
-pub(super) fn with_words(command: Command, alias: impl Fn(Command, &'static str) -> Command) -> Command {
+/// commands that accept anything.
+pub(super) fn with_words(command: Command) -> Command {
     each(command, |parent| {
         let name = parent.get_name().to_owned();
         let Some((_, official)) = ALIASES.iter().find(|(ours, _)| *ours == name) else { return parent };
-        let parent = each(parent, |inner| if inner.get_name() == "get" { alias(inner, "describe") } else { inner });
+        let parent =
+            each(parent, |inner| if inner.get_name() == "get" { inner.visible_alias("describe") } else { inner });
         let replaced = REPLACED.iter().filter(|(of, ..)| *of == name).map(|(_, word, _)| anything(word));
-        alias(parent.subcommands(replaced), official)
+        parent.subcommands(replaced).visible_alias(*official)
     })
 }
 

@@ -10,7 +10,6 @@ mod checks;
 mod cluster;
 mod collector;
 mod commands;
-mod completion;
 mod control_plane;
 mod demo;
 mod ending;

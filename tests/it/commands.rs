@@ -351,28 +351,6 @@ async fn a_region_that_is_not_known_is_warned_of_if_it_matters() {
 }
 
 #[tokio::test]
-async fn keys_of_connectors_are_completed_from_the_registry_where_the_cluster_has_none() {
-    let dev = dev_server().await;
-    // It accepts connections, and never answers.
-    let hanging = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let hanging = format!("http://{}", hanging.local_addr().unwrap());
-    for (case, (variable, value), expected) in [
-        ("everything is right", ("LANG", "C"), "demo-connector"),
-        ("no project", ("CTP_PROJECT_KEY", ""), ""),
-        ("wrong credentials", ("CTP_CLIENT_SECRET", "canary-secret"), ""),
-        ("nobody answers", ("CTP_API_URL", &hanging), ""),
-    ] {
-        let mut command = program(&dev, &["--", "connect-operator", "connectors", "get", "demo-conn"]);
-        command.env("KUBECONFIG", "/nonexistent").env(connect_operator::names::COMPLETE, "bash");
-        command.envs([("_CLAP_COMPLETE_INDEX", "3"), ("_CLAP_IFS", "\n"), (variable, value)]);
-        let output = in_time(command.output()).await.expect("it ends").unwrap();
-        let (stdout, stderr) = texts(&output);
-        assert_eq!((output.status.code(), stderr.as_str()), (Some(0), ""), "{case}");
-        assert_eq!(stdout.trim_end(), expected, "{case}");
-    }
-}
-
-#[tokio::test]
 async fn the_reader_of_an_output_may_stop_early() {
     let dev = dev_server().await;
     let mut command = program(&dev, &["connectors", "search", "-o", "json"]);

@@ -19,64 +19,18 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-/// Returns the completions in bash for the last of these words.
-fn candidates(words: &[&str]) -> Vec<String> {
-    let output = program(PROGRAM.as_ref())
-        .args(["--", "connect-operator"])
-        .args(words)
-        .env("CONNECT_OPERATOR_COMPLETE", "bash")
-        .env("_CLAP_COMPLETE_INDEX", words.len().to_string())
-        .env("_CLAP_IFS", "\n")
-        .output()
-        .unwrap();
-    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""), "{words:?}");
-    text(&output.stdout).lines().map(ToOwned::to_owned).collect()
-}
-
 #[test]
-fn every_shell_gets_a_script_that_calls_this_program() {
+fn every_shell_gets_a_script_without_what_is_hidden() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let output = run(&["completion", shell]);
         let script = text(&output.stdout);
         assert_eq!(output.status.code(), Some(0), "{shell}");
-        assert!(script.contains("CONNECT_OPERATOR_COMPLETE") && script.contains(PROGRAM), "{shell}: {script}");
+        assert!(script.contains("connectors") && script.contains("timeout"), "{shell}: {script}");
+        for hidden in ["guardian", "certify"] {
+            assert!(!script.contains(hidden), "{shell}: {hidden}");
+        }
     }
     assert_eq!(run(&["completion", "tcsh"]).status.code(), Some(1));
-}
-
-#[test]
-fn commands_options_and_values_are_completed() {
-    for (case, words, expected) in [
-        ("a command, and not its alias", &["conn"][..], &["connectors"][..]),
-        ("a command of an alias", &["deployment", "ex"], &["export"]),
-        ("a command of a command", &["deployments", "ex"], &["export"]),
-        ("an option", &["wait", "--time"], &["--timeout"]),
-        ("a value", &["connectors", "search", "-o", "js"], &["json"]),
-        ("a shell", &["completion", "ba"], &["bash"]),
-    ] {
-        assert_eq!(candidates(words), expected, "{case}");
-    }
-}
-
-#[test]
-fn without_a_cluster_names_are_not_completed_and_nothing_is_printed() {
-    for words in [&["wait", "deployment/"][..], &["deployments", "list", "--project", "s"], &["wait", "-n", "sh"]] {
-        assert_eq!(candidates(words), <[&str; 0]>::default(), "{words:?}");
-    }
-}
-
-#[test]
-fn kubectl_gets_completions_in_its_own_format() {
-    let folder = tempfile::tempdir().unwrap();
-    let link = folder.path().join("kubectl_complete-connect");
-    std::os::unix::fs::symlink(PROGRAM, &link).unwrap();
-    let asked = |words: &[&str]| {
-        let output = program(&link).args(words).output().unwrap();
-        assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""), "{words:?}");
-        text(&output.stdout).to_owned()
-    };
-    assert_eq!(asked(&["conn"]), "connectors\tLook connectors up in the registry\n:4\n");
-    assert_eq!(asked(&["wait", "deployment/x"]), ":0\n");
 }
 
 #[test]

@@ -4,7 +4,6 @@ use crate::cli::printing::tell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use clap_complete::engine::ArgValueCandidates;
 use connect_api::model::Deployment;
 use connect_api::{ConnectApi as _, Selector};
 use kube::api::{DynamicObject, ListParams, Patch, PatchParams};
@@ -16,7 +15,6 @@ use super::manifests::Target;
 use super::project::Project;
 use super::{Failed, absent};
 use crate::cli::cluster::is_resource;
-use crate::cli::completion;
 use crate::cli::printing::print;
 use crate::cli::resources::{self, ResourceType, TIMEOUT, await_ready, program};
 use crate::controllers::connector_deployment::intent;
@@ -48,7 +46,7 @@ Examples:
 #[command(after_long_help = EXAMPLES)]
 pub(in crate::cli) struct Adopt {
     /// Key of the deployment, as `deployments list` shows it.
-    #[arg(value_name = "KEY", add = ArgValueCandidates::new(completion::keys))]
+    #[arg(value_name = "KEY")]
     key: String,
 
     /// Apply the manifests, and wait until the operator has observed the deployment.

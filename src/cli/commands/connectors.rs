@@ -1,20 +1,16 @@
 //! `connectors`: shows published connectors and the variables that they declare.
 
-use std::collections::BTreeSet;
-
-use clap::{Arg, Args as _, FromArgMatches as _};
-use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use clap::Arg;
 use connect_api::model::{Connector, ConnectorApiClient, DeclaredApplication, DeclaredGlobal, IntegrationType};
 use connect_api::registry::ConnectorQuery;
 use connect_api::scopes::MANAGE_API_CLIENTS;
 use connect_api::{ConnectApi, paging};
 
-use crate::cli::completion::{MOST, connector_keys, project_among, within, words};
 use crate::cli::resources::{Output, RecordType};
 
 use super::output::{Section, list, or_dash, print_records};
 use super::project::Project;
-use super::{Failed, Get, absent_connector, first, read};
+use super::{Failed, Get, absent_connector, read};
 
 /// Place of variables that belong to no application, as a spec names it.
 const GLOBAL: &str = "globalConfiguration";
@@ -45,7 +41,7 @@ Examples:
 fn named(name: Arg) -> Arg {
     let help = "Key of the connector, its id with --id, or a ConnectorDeployment that deploys it as deployment/NAME, which \
                 names the project too";
-    name.help(help).add(ArgValueCandidates::new(candidates))
+    name.help(help)
 }
 
 /// Look connectors up in the registry.
@@ -138,24 +134,6 @@ pub(in crate::cli) async fn run(arguments: Connectors) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Returns the keys of the connectors in the registry, which the command itself would call next, and of those that the
-/// selected namespace deploys or stages.
-pub(super) fn candidates() -> Vec<CompletionCandidate> {
-    let listed = within(async { keys(&project_among(&words())).await.ok() }).unwrap_or_default();
-    let keys: BTreeSet<String> = listed.into_iter().chain(connector_keys()).collect();
-    keys.into_iter().map(CompletionCandidate::new).collect()
-}
-
-/// Returns the keys of the first connectors that a project may use. `options`: those that select the project, as on the
-/// command line.
-async fn keys(options: &[String]) -> Result<Vec<String>, Failed> {
-    let command = Project::augment_args(clap::Command::new("keys").no_binary_name(true));
-    let project = command.try_get_matches_from(options).and_then(|matches| Project::from_arg_matches(&matches));
-    let client = project.map_err(|error| Failed::Argument(error.to_string()))?.client().await?;
-    let found = first(paging::connectors(&client, &ConnectorQuery::default()), Some(MOST as usize)).await?;
-    Ok(found.into_iter().filter_map(|connector| connector.key).collect())
-}
-
 /// Returns the table of the results for `text`, with these variables instead of the environment of the process.
 ///
 /// # Errors
@@ -164,7 +142,7 @@ async fn keys(options: &[String]) -> Result<Vec<String>, Failed> {
 pub(in crate::cli) async fn search(variable: impl Fn(&str) -> Option<String>, text: &str) -> Result<String, Failed> {
     let client = super::project::client_of(variable)?;
     let query = ConnectorQuery { text: Some(text.to_owned()), ..ConnectorQuery::default() };
-    let found = first(paging::connectors(&client, &query), None).await?;
+    let found = super::first(paging::connectors(&client, &query), None).await?;
     Ok(super::output::text(&[table(&found).shown(false)], None))
 }
 

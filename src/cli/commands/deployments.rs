@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use clap::Arg;
-use clap_complete::engine::ArgValueCandidates;
 use connect_api::model::Deployment;
 use connect_api::{ConnectApi, paging};
 
-use crate::cli::completion;
 use crate::cli::resources::{Output, RecordType};
 
 use super::output::{Section, list, or_dash, print_records};
@@ -38,7 +36,7 @@ Examples:
 fn named(name: Arg) -> Arg {
     let help = "Key of the deployment, its id with --id, or its ConnectorDeployment as deployment/NAME, which names the \
                 project too";
-    name.help(help).add(ArgValueCandidates::new(completion::deployments))
+    name.help(help)
 }
 
 /// Show deployments.

@@ -6,12 +6,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use clap_complete::engine::ArgValueCandidates;
 use connect_api::model::{ConfigurationValue, Deployment, DeploymentType, RetryPolicy, SecuredValue};
 use connect_api::{Selector, paging};
 use serde_json::{Map, Value, json};
 
-use crate::cli::completion;
 use crate::cli::resources::RecordType;
 use crate::crd::ProjectRef;
 use crate::names;
@@ -37,7 +35,7 @@ Examples:
 #[command(after_long_help = EXAMPLES)]
 pub(super) struct Export {
     /// Keys of the deployments, or each ConnectorDeployment as deployment/NAME, which names the project too. Default: all.
-    #[arg(value_name = "KEY", add = ArgValueCandidates::new(completion::deployments))]
+    #[arg(value_name = "KEY")]
     keys: Vec<String>,
 
     #[command(flatten)]

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeSet;
 
-use clap_complete::engine::ArgValueCandidates;
 use connect_api::model::{ConnectorStaged, IsPreviewable};
 use connect_api::registry::StagedQuery;
 use connect_api::{Selector, paging};
@@ -14,7 +13,6 @@ use super::export::unique;
 use super::manifests::{Target, report_skipped, with_keys};
 use super::project::{Known, Project};
 use super::{Failed, keys, label, read};
-use crate::cli::completion;
 use crate::cli::resources::RecordType;
 use crate::crd::ProjectRef;
 use crate::names;
@@ -35,7 +33,7 @@ Examples:
 #[command(after_long_help = EXAMPLES)]
 pub(super) struct Export {
     /// Keys of the staged connectors, or each ConnectorStaged as staged/NAME, which names the project too. Default: all.
-    #[arg(value_name = "KEY", add = ArgValueCandidates::new(completion::staged))]
+    #[arg(value_name = "KEY")]
     keys: Vec<String>,
 
     #[command(flatten)]

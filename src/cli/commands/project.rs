@@ -3,7 +3,6 @@
 
 use std::env::VarError;
 
-use clap_complete::engine::ArgValueCandidates;
 use connect_api::api::DeploymentPaths;
 use connect_api::hosts::pattern_of;
 use connect_api::http::HttpConnect;
@@ -14,7 +13,6 @@ use serde_json::{Value, json};
 
 use super::{Failed, label};
 use crate::cli::cluster::ClusterOptions;
-use crate::cli::completion;
 use crate::cli::installs::{self, OperatorNamespace};
 use crate::cli::printing::option;
 use crate::cli::reach::{PROJECT_OPTIONS, Reach, ReachError};
@@ -50,7 +48,7 @@ pub(super) struct Project {
     /// A `ConnectProject` of the namespace, whose Secret has the credentials, or clusterproject/NAME for a
     /// `ClusterConnectProject`. Default: the environment variables `CTP_PROJECT_KEY`, `CTP_CLIENT_ID`,
     /// `CTP_CLIENT_SECRET`, `CTP_REGION` unless `CTP_API_URL` and `CTP_AUTH_URL` are set, and, if needed, `CTP_SCOPES`.
-    #[arg(id = "project", long, value_name = "NAME", help_heading = PROJECT_OPTIONS, value_parser = project_argument, add = ArgValueCandidates::new(completion::projects))]
+    #[arg(id = "project", long, value_name = "NAME", help_heading = PROJECT_OPTIONS, value_parser = project_argument)]
     reference: Option<ProjectRef>,
 
     #[command(flatten)]

@@ -1,9 +1,7 @@
 //! `scaffold`: prints the manifests of a deployment of a connector, from what the registry reports about it.
 
-use clap_complete::engine::ArgValueCandidates;
 use connect_api::ConnectApi as _;
 
-use super::connectors::candidates;
 use super::project::Project;
 use super::template::{credentials, manifests};
 use super::{Failed, RecordName, absent_connector, label};
@@ -32,7 +30,7 @@ Examples:
 /// before them, with a Secret for its credentials. Values are for you to fill in: an empty one is deployed as it is.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
-#[command(mut_arg("name", |it| it.help("Key of the connector; its id with --id").add(ArgValueCandidates::new(candidates))))]
+#[command(mut_arg("name", |it| it.help("Key of the connector; its id with --id")))]
 pub(in crate::cli) struct Scaffold {
     #[command(flatten)]
     connector: RecordName,

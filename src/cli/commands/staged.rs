@@ -1,12 +1,10 @@
 //! `staged`: shows staged connectors.
 
 use clap::Arg;
-use clap_complete::engine::ArgValueCandidates;
 use connect_api::model::{ConnectorStaged, IntegrationType};
 use connect_api::registry::StagedQuery;
 use connect_api::{ConnectApi, paging};
 
-use crate::cli::completion;
 use crate::cli::resources::{Output, RecordType};
 
 use super::connectors::{scopes, table_of_applications, variables};
@@ -37,7 +35,7 @@ Examples:
 fn named(name: Arg) -> Arg {
     let help = "Key of the staged connector, its id with --id, or its ConnectorStaged as staged/NAME, which names the \
                 project too";
-    name.help(help).add(ArgValueCandidates::new(completion::staged))
+    name.help(help)
 }
 
 /// Show staged connectors.

@@ -23,7 +23,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap_complete::engine::ArgValueCandidates;
 use kube::Client;
 
 use self::manifests::Document;
@@ -32,7 +31,6 @@ use self::remote::Remotes;
 use self::report::staged::Staging;
 use self::report::{Form, Planning, Report};
 use super::cluster::ClusterOptions;
-use super::completion;
 use super::installs::{self, Install};
 use super::live;
 use super::printing::print_coloured;
@@ -110,7 +108,7 @@ pub(super) struct Args {
     /// Namespace of the operator, with the key for comparing secured values and the credentials of ClusterConnectProjects.
     /// Default: for the key that of the operator's Deployment; if it cannot be read, that of the current context. For the
     /// credentials that of the operator that manages the project.
-    #[arg(long, value_name = "NAMESPACE", env = "OPERATOR_NAMESPACE", add = ArgValueCandidates::new(completion::namespaces))]
+    #[arg(long, value_name = "NAMESPACE", env = "OPERATOR_NAMESPACE")]
     operator_namespace: Option<String>,
 
     /// Secret in that namespace with the key. Default: that of the operator's Deployment; if it cannot be read,

@@ -4,12 +4,10 @@ use crate::cli::printing::tell;
 use std::time::Duration;
 
 use clap::Arg;
-use clap_complete::engine::ArgValueCandidates;
 use clock::Clock;
 use kube::api::Patch;
 use kube::{Client, ResourceExt as _};
 
-use crate::cli::completion;
 use crate::cli::printing::print;
 use crate::crd::parse_duration;
 
@@ -128,12 +126,9 @@ pub(in crate::cli) struct Resume {
     request: Request,
 }
 
-/// Returns the argument for the resources with the types of the change in its help and in its completions.
+/// Returns the argument for the resources with the types of the change in its help.
 fn of(change: Change) -> impl FnOnce(Arg) -> Arg {
-    move |argument| {
-        let completions = ArgValueCandidates::new(move || completion::resources(change.types()));
-        argument.help(change.help()).long_help(None).add(completions)
-    }
+    move |argument| argument.help(change.help()).long_help(None)
 }
 
 /// The resources to change.

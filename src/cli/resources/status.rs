@@ -1,9 +1,7 @@
 //! `status`: shows one page about each resource.
 
-use clap_complete::engine::ArgValueCandidates;
 use clock::Clock;
 
-use crate::cli::completion;
 use crate::cli::printing::print;
 
 use super::failure::Failed;
@@ -29,7 +27,6 @@ Examples:
 /// requests that were not handled yet, the last report, and the next step.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
-#[command(mut_arg("resources", |it| it.add(ArgValueCandidates::new(|| completion::resources(&ResourceType::DEPLOYMENTS_FIRST)))))]
 pub(in crate::cli) struct Status {
     #[command(flatten)]
     selection: Selection,

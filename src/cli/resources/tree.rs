@@ -1,12 +1,10 @@
 //! `tree`: shows projects with their staged connectors, deployments and checks.
 
 use crate::cli::printing::tell;
-use clap_complete::engine::ArgValueCandidates;
 use clock::Clock;
 use kube::ResourceExt as _;
 
 use crate::cli::cluster::{AllNamespaces, ClusterOptions};
-use crate::cli::completion;
 use crate::cli::printing::print;
 
 use super::argument::{Selected, wanted};
@@ -52,7 +50,7 @@ Examples:
 #[command(after_long_help = EXAMPLES)]
 pub(in crate::cli) struct Tree {
     /// Show only these, with what is above and below them: TYPE/NAME, or the NAME of a ConnectorDeployment.
-    #[arg(value_name = "TYPE/NAME", add = ArgValueCandidates::new(|| completion::resources(&TYPES)))]
+    #[arg(value_name = "TYPE/NAME")]
     resources: Vec<String>,
 
     #[command(flatten)]

@@ -4,11 +4,9 @@
 
 use std::time::Duration;
 
-use clap_complete::engine::ArgValueCandidates;
 use clock::Clock;
 use kube::Client;
 
-use crate::cli::completion;
 use crate::crd::parse_duration;
 
 use super::failure::Failed;
@@ -39,7 +37,6 @@ Examples:
 /// also shows the elapsed time. With --output, prints names or objects of all that are ready in the end.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
-#[command(mut_arg("resources", |it| it.add(ArgValueCandidates::new(|| completion::resources(&ResourceType::DEPLOYMENTS_FIRST)))))]
 pub(in crate::cli) struct Wait {
     #[command(flatten)]
     selection: Selection,

@@ -10,7 +10,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clap_complete::engine::ArgValueCandidates;
 use clock::Clock;
 use connect_api::Fence;
 use connect_api::client_context::ClientContext;
@@ -40,7 +39,7 @@ use crate::telemetry::LogFormat;
 
 use self::telemetry::Telemetry;
 use crate::cli::cluster::Connection;
-use crate::cli::{CaFileError, asked_to_end, authorities, completion};
+use crate::cli::{CaFileError, asked_to_end, authorities};
 use crate::error_text::with_causes;
 
 const EXAMPLES: &str = "\
@@ -58,7 +57,7 @@ Examples:
 #[command(after_long_help = EXAMPLES)]
 pub(in crate::cli) struct Args {
     /// Namespaces to watch, separated by commas. Default: all.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', env = "WATCH_NAMESPACES", add = ArgValueCandidates::new(completion::namespaces))]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', env = "WATCH_NAMESPACES")]
     pub watch_namespaces: Vec<String>,
 
     /// Label selector of the resources that this install works on, written as for kubectl: team=tax,tier!=test.
@@ -108,7 +107,7 @@ pub(in crate::cli) struct Args {
 
     /// Namespace for the operator's own objects: the key of the digests, and a copy of the credentials of each project;
     /// and for the credentials of ClusterConnectProjects. Default: that of its service account, or of the current context.
-    #[arg(long, value_name = "NAMESPACE", env = "OPERATOR_NAMESPACE", add = ArgValueCandidates::new(completion::namespaces))]
+    #[arg(long, value_name = "NAMESPACE", env = "OPERATOR_NAMESPACE")]
     pub operator_namespace: Option<String>,
 
     /// Secret in that namespace with the key of the digests; created if it does not exist.

@@ -119,32 +119,6 @@ async fn what_runs_until_it_is_ended_works_through_kubectl() {
     shop.until_reason("Deployed").await;
 }
 
-#[tokio::test]
-async fn kubectl_completes_the_words_of_the_plugin() {
-    let shop = Shop::without_operator(dev_server::Options::default(), clock::Clock::system()).await;
-    shop.sandbox.apply(&shop.deployment()).await.unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    for name in ["kubectl-connect", "kubectl_complete-connect"] {
-        symlink(env!("CARGO_BIN_EXE_connect-operator"), folder.path().join(name)).unwrap();
-    }
-    for (words, expected) in [
-        (&["stat"][..], "status\tShow running state, desired state, problems and remedies on one page"),
-        (&["wait", "-n", &shop.sandbox.namespace, "deployment/"], "deployment/tax"),
-    ] {
-        let command = Command::new(shop.sandbox.kubectl_program())
-            .args(["__complete", "connect"])
-            .args(words)
-            .env_clear()
-            .env("PATH", folder.path())
-            .env("KUBECONFIG", shop.sandbox.kubeconfig())
-            .kill_on_drop(true)
-            .output();
-        let (code, stdout, stderr) = ended(in_time(command).await.expect("it ends").unwrap());
-        assert_eq!(code, Some(0), "{words:?}: {stdout}{stderr}");
-        assert_eq!(stdout, format!("{expected}\n:4\n"), "{words:?}: {stderr}");
-    }
-}
-
 /// Runs `kubectl connect` in the namespace of a shop. `folder`: where kubectl finds the plugin.
 async fn connect(shop: &Shop, folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
     let place = ["--namespace", shop.sandbox.namespace.as_str()];

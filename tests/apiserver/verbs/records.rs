@@ -3,7 +3,6 @@
 use serde_json::json;
 
 use super::{printed, run};
-use crate::completion::completed;
 use crate::manifests::with_spec;
 use crate::shop::Shop;
 
@@ -58,15 +57,4 @@ async fn a_resource_names_its_record_and_its_project() {
         assert_eq!((code, stdout.as_str()), (Some(1), ""), "{case}: {stderr}");
         assert!(stderr.contains(expected), "{case}: {stderr}");
     }
-
-    for (words, expected) in [
-        (&["deployments", "get", "-n", namespace, "deployment/"][..], "deployment/tax"),
-        (&["staged", "get", "-n", namespace, "sta"], "staged/demo-staged"),
-    ] {
-        let shown = completed(sandbox, words).await;
-        assert!(shown.lines().any(|line| line == expected), "{words:?}: {shown}");
-    }
-    let with_project = ["deployments", "get", "-n", namespace, "--project", "shop", ""];
-    let shown = completed(sandbox, &with_project).await;
-    assert!(shown.lines().any(|line| line == key) && !shown.contains('/'), "the resource would name it: {shown}");
 }

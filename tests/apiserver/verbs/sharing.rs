@@ -3,7 +3,6 @@
 use serde_json::json;
 
 use super::{printed, run};
-use crate::completion::completed;
 use crate::manifests::with_spec;
 use crate::rules::sharing::{SHARED, closed, label, shared, sharing, until_shared};
 
@@ -60,13 +59,6 @@ async fn commands_know_shared_projects() {
     assert!(checked.contains(expected), "{checked}");
 
     calls(&shop, &own.namespace).await;
-    let candidates =
-        completed(sandbox, &["deployments", "list", "--namespace", &sandbox.namespace, "--project", ""]).await;
-    assert!(candidates.lines().any(|line| line == "clusterproject/shared"), "{candidates}");
-    let through = ["--project", "clusterproject/shared", "--operator-namespace", own.namespace.as_str()];
-    let words = ["connectors", "get", "--namespace", sandbox.namespace.as_str()];
-    let candidates = completed(sandbox, &[&words[..], &through, &["demo-conn"]].concat()).await;
-    assert_eq!(candidates.trim_end(), "demo-connector", "of the registry");
 }
 
 /// The commands that call the project, with the credentials in the namespace of the operator.

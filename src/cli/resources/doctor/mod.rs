@@ -15,7 +15,6 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use ::clock::Clock;
-use clap_complete::engine::ArgValueCandidates;
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -31,7 +30,6 @@ use super::kind::{Resource, ResourceType};
 use super::output::Data;
 use super::selection::{list, read};
 use crate::cli::cluster::{AllNamespaces, ClusterOptions};
-use crate::cli::completion;
 use crate::cli::installs::{self, CLUSTER_PROJECTS, Install};
 use crate::cli::printing::print;
 use crate::controllers::clients::served_crds;
@@ -64,7 +62,7 @@ Examples:
 #[command(after_long_help = EXAMPLES)]
 pub(in crate::cli) struct Doctor {
     /// Namespace of the operator. Default: operators are searched in all namespaces.
-    #[arg(long, value_name = "NAMESPACE", add = ArgValueCandidates::new(completion::namespaces))]
+    #[arg(long, value_name = "NAMESPACE")]
     operator_namespace: Option<String>,
 
     /// Output format. Default: text for people.

@@ -70,7 +70,6 @@ enum Command {
     Adopt(commands::Adopt),
     /// Look connectors up in the registry.
     Connectors(commands::Connectors),
-    /// Show staged connectors.
     Staged(commands::Staged),
     /// Show deployments.
     Deployments(commands::Deployments),

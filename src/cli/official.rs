@@ -10,7 +10,7 @@ use super::resources::program;
 type Replaced = (&'static str, &'static str, &'static str);
 
 /// What is done with manifests. `{program}` is this program.
-const REPLACED: [Replaced; 11] = [
+const REPLACED: [Replaced; 13] = [
     ("deployments", "create", "apply a ConnectorDeployment; `{program} scaffold CONNECTOR` prints one"),
     (
         "deployments",
@@ -25,6 +25,8 @@ const REPLACED: [Replaced; 11] = [
          created or redeployed after forwarding was switched on",
     ),
     ("deployments", "delete", "`kubectl delete cdep NAME`"),
+    ("staged", "list", "`kubectl get cst`; the official client lists those without a resource, too"),
+    ("staged", "describe", "`{program} status staged/NAME`, or `kubectl describe cst NAME`"),
     ("staged", "create", "apply a ConnectorStaged"),
     ("staged", "update", "change `repository.tag` of the ConnectorStaged, and apply"),
     ("staged", "preview", "set `previewable: true`, and apply a ConnectorDeployment with `stagedRef`"),

@@ -110,8 +110,7 @@ async fn words_of_the_official_client_work_too() {
         (&["deployment", "describe", "--key=shop_tax"], &["deployments", "get", "shop_tax"]),
         (&["connector", "get", "demo-connector"], &["connectors", "get", "demo-connector"]),
         (&["connector", "describe", "demo-connector"], &["connectors", "get", "demo-connector"]),
-        (&["connectorstaged", "list"], &["staged", "list"]),
-        (&["connectorstaged", "describe", "demo-staged"], &["staged", "get", "demo-staged"]),
+        (&["connectorstaged", "export"], &["staged", "export"]),
         (&["deployments", "list", "-o", "table"], &["deployments", "list"]),
     ] {
         assert_eq!(printed(&dev, theirs).await, printed(&dev, ours).await, "{theirs:?}");
@@ -145,7 +144,7 @@ async fn a_command_of_the_official_client_that_is_none_here_names_the_equivalent
     let dev = dev_server().await;
     let mut replaced = 0;
     for ([parent, verb], row) in official_commands() {
-        if ["list", "describe"].contains(&verb.as_str()) {
+        if parent == "deployment" && ["list", "describe"].contains(&verb.as_str()) {
             continue;
         }
         let output = program(&dev, &[&parent, &verb, "--key", "tax", "-x", "more"]).output().await.unwrap();
@@ -170,22 +169,12 @@ async fn records_are_printed_with_more_details_and_as_names() {
     for (command, header, detail, name) in [
         (&["deployments", "list"][..], "APPLICATIONS", id.as_str(), "shop_tax\n"),
         (&["connectors", "search", "--type", "tax"], "COMPANY", "", "demo-us-only\n"),
-        (&["staged", "get", "demo-staged"], "REPOSITORY", ".git", "demo-staged\n"),
     ] {
         let plain = printed(&dev, command).await;
         let wide = printed(&dev, &[command, &["-o", "wide"]].concat()).await;
         assert!(!plain.contains(header) && wide.contains(header) && wide.contains(detail), "{plain}{wide}");
         assert_eq!(printed(&dev, &[command, &["-o", "name"]].concat()).await, name);
     }
-}
-
-#[tokio::test]
-async fn staged_connectors_are_listed_and_shown() {
-    let dev = dev_server().await;
-    let all = printed(&dev, &["staged", "list"]).await;
-    assert_eq!(first_words(&all), ["demo-staged", "demo-staged-hidden"]);
-    let one = printed(&dev, &["staged", "get", "demo-staged"]).await;
-    assert!(one.contains("0.2.0") && one.contains("LOG_LEVEL"), "{one}");
 }
 
 #[tokio::test]
@@ -301,8 +290,12 @@ async fn errors_name_the_remedy_and_exit_with_1() {
             "did you mean demo-connector?",
         ),
         ("a misspelt connector to scaffold", &["scaffold", "demo-conector"], ("CTP_REGION", ""), "did you mean demo-"),
-        ("a misspelt staged connector", &["staged", "get", "demo-stagde"], ("CTP_REGION", ""), "mean demo-staged?"),
-        ("one to export", &["staged", "export", "demo-stagde"], ("CTP_REGION", ""), "did you mean demo-staged?"),
+        (
+            "a misspelt staged connector",
+            &["staged", "export", "demo-stagde"],
+            ("CTP_REGION", ""),
+            "did you mean demo-staged?",
+        ),
         ("a misspelt deployment", &["deployments", "get", "shop_txa"], ("CTP_REGION", ""), "did you mean shop_tax?"),
         (
             "the name of a resource",
@@ -312,12 +305,12 @@ async fn errors_name_the_remedy_and_exit_with_1() {
         ),
         (
             "no project",
-            &["staged", "list"],
+            &["deployments", "list"],
             ("CTP_PROJECT_KEY", ""),
             "CTP_PROJECT_KEY is not set: name a ConnectProject with --project",
         ),
-        ("wrong secret", &["staged", "list"], ("CTP_CLIENT_SECRET", "canary-secret"), "status 401"),
-        ("no HTTP", &["staged", "list"], ("CTP_AUTH_URL", "ftp://127.0.0.1"), "authUrl: scheme `ftp`"),
+        ("wrong secret", &["deployments", "list"], ("CTP_CLIENT_SECRET", "canary-secret"), "status 401"),
+        ("no HTTP", &["deployments", "list"], ("CTP_AUTH_URL", "ftp://127.0.0.1"), "authUrl: scheme `ftp`"),
         ("no address", &["dev-server", "--listen", "8787"], ("CTP_REGION", ""), "give an IP address and a port"),
         ("no kubeconfig", &["status", "tax"], ("KUBECONFIG", "/nowhere"), "name one with --kubeconfig or KUBECONFIG"),
         ("a file that is none", &["status", "tax"], ("KUBECONFIG", NO_KUBECONFIG), "line 1 column 1"),
@@ -341,7 +334,7 @@ async fn a_region_that_is_not_known_is_warned_of_if_it_matters() {
         ("one for tokens", "", &url, 1, "apiUrl: host `connect.us-east2.aws.commercetools.com`"),
         ("both", &url, &url, 0, ""),
     ] {
-        let mut command = program(&dev, &["staged", "list", "--allowed-api-hosts", "gateway.example"]);
+        let mut command = program(&dev, &["deployments", "list", "--allowed-api-hosts", "gateway.example"]);
         command.envs([("CTP_REGION", "us-east2.aws"), ("CTP_API_URL", api_url), ("CTP_AUTH_URL", auth_url)]);
         let output = command.output().await.unwrap();
         let (_, stderr) = texts(&output);

@@ -165,14 +165,14 @@ fn table(connectors: &[Connector]) -> Section {
 }
 
 /// Returns the section with the scopes of the API client that deploying the connector generates.
-pub(super) fn scopes(api_client: Option<&ConnectorApiClient>) -> Section {
+fn scopes(api_client: Option<&ConnectorApiClient>) -> Section {
     let needs = || format!("{MANAGE_API_CLIENTS}, in addition to the scopes for deploying");
     let rows = api_client.into_iter().map(|client| [list(&client.scopes), needs()]);
     Section::new(["SCOPES OF THE GENERATED API CLIENT", "DEPLOYING IT REQUIRES"], rows)
 }
 
 /// Returns the section with every application, also those that declare no variables.
-pub(super) fn table_of_applications(applications: &[DeclaredApplication]) -> Section {
+fn table_of_applications(applications: &[DeclaredApplication]) -> Section {
     let rows = applications.iter().map(|application| {
         let variables = application.standard_configuration.len() + application.secured_configuration.len();
         [application.application_name.clone(), application.application_type.as_str().to_owned(), variables.to_string()]
@@ -181,7 +181,7 @@ pub(super) fn table_of_applications(applications: &[DeclaredApplication]) -> Sec
 }
 
 /// Returns the section with the variables that the applications of a connector declare.
-pub(super) fn variables(applications: &[DeclaredApplication], global: Option<&DeclaredGlobal>) -> Section {
+fn variables(applications: &[DeclaredApplication], global: Option<&DeclaredGlobal>) -> Section {
     let none = DeclaredGlobal::default();
     let global = global.unwrap_or(&none);
     let mut rows = Vec::new();

@@ -8,7 +8,6 @@ mod adopt;
 mod connectors;
 mod deployments;
 mod export;
-mod export_staged;
 mod manifests;
 mod output;
 mod project;
@@ -201,7 +200,7 @@ async fn absent_connector(client: &HttpConnect, selector: Selector, options: &st
 async fn absent_staged(client: &HttpConnect, selector: Selector, options: &str) -> Failed {
     let all = StagedQuery::default();
     let meant = meant(&selector, paging::connectors_staged(client, &all).map_ok(|it| it.key)).await;
-    Failed::Absent { what: "staged connector", selector, list: format!("staged list{options}"), meant }
+    Failed::Absent { what: "staged connector", selector, list: format!("staged export{options}"), meant }
 }
 
 /// Returns the existing keys that end with the given one, otherwise the one that is similar.

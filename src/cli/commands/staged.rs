@@ -1,46 +1,33 @@
-//! `staged`: shows staged connectors.
+//! `staged`: prints existing staged connectors as manifests. Pure, except for the command itself.
+//!
+//! Applying the manifests changes nothing at the remote, because the resources are suspended.
 
-use clap::Arg;
-use connect_api::model::{ConnectorStaged, IntegrationType};
+use std::collections::BTreeSet;
+
+use connect_api::model::{ConnectorStaged, IsPreviewable};
 use connect_api::registry::StagedQuery;
-use connect_api::{ConnectApi, paging};
+use connect_api::{Selector, paging};
+use serde_json::{Value, json};
 
-use crate::cli::resources::{Output, RecordType};
+use super::export::unique;
+use super::manifests::{Target, report_skipped, with_keys};
+use super::project::{Known, Project};
+use super::{Failed, absent_staged, keys, label, read};
+use crate::cli::resources::RecordType;
+use crate::crd::ProjectRef;
+use crate::names;
 
-use super::connectors::{scopes, table_of_applications, variables};
-use super::output::{Section, list, or_dash, print_records};
-use super::project::Project;
-use super::{Failed, Get, absent_staged, export_staged, read};
-
-const LIST_EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
-  # All staged connectors of the organization
-  connect-operator staged list --project shop
+  # One staged connector
+  connect-operator staged export my-connector --project shop > staged.yaml
 
-  # The private ones for taxes
-  connect-operator staged list --type tax --private true --project shop";
+  # All of them, each as a file
+  connect-operator staged export --project shop --output-dir staged";
 
-const GET_EXAMPLES: &str = "\
-Examples:
-  # Status and reports of the staged connector of the ConnectorStaged kit
-  connect-operator staged get staged/kit
-
-  # The same for any staged connector, by its key
-  connect-operator staged get my-connector --project shop
-
-  # The record of the API
-  connect-operator staged get my-connector --project shop --output yaml";
-
-/// Describes the argument that names a staged connector.
-fn named(name: Arg) -> Arg {
-    let help = "Key of the staged connector, its id with --id, or its ConnectorStaged as staged/NAME, which names the \
-                project too";
-    name.help(help)
-}
-
-/// Show staged connectors.
+/// Export staged connectors.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_long_help = GET_EXAMPLES)]
+#[command(after_long_help = EXAMPLES)]
 pub(in crate::cli) struct Staged {
     #[command(subcommand)]
     command: Command,
@@ -48,101 +35,138 @@ pub(in crate::cli) struct Staged {
 
 #[derive(Clone, Debug, clap::Subcommand)]
 enum Command {
-    /// List the staged connectors.
-    #[command(after_long_help = LIST_EXAMPLES)]
-    List(List),
-    /// Show one staged connector: its status, its reports, its applications, and the variables that they declare.
-    #[command(after_long_help = GET_EXAMPLES, mut_arg("name", named))]
-    Get(Get),
-    Export(export_staged::Export),
+    Export(Export),
 }
 
+/// Print manifests of existing staged connectors.
+///
+/// Prints a `ConnectorStaged` for each, with `adoptionPolicy: Adopt` and `suspend: true`: applying it changes nothing at
+/// the remote until it is resumed. Nothing is published unless you add `publish`.
 #[derive(Clone, Debug, clap::Args)]
-struct List {
-    /// Type of integration; may be repeated.
-    #[arg(long = "type", value_name = "TYPE")]
-    types: Vec<IntegrationType>,
+#[command(after_long_help = EXAMPLES)]
+struct Export {
+    /// Keys of the staged connectors, or each ConnectorStaged as staged/NAME, which names the project too. Default: all.
+    #[arg(value_name = "KEY")]
+    keys: Vec<String>,
 
-    /// true: only private ones; false: only public ones.
-    #[arg(long)]
-    private: Option<bool>,
-
-    /// Maximum number of results. Default: all, up to the 10,500 that the API returns.
-    #[arg(long, value_name = "NUMBER")]
-    limit: Option<usize>,
+    #[command(flatten)]
+    target: Target,
 
     #[command(flatten)]
     project: Project,
-
-    #[command(flatten)]
-    output: Output,
 }
 
-/// Prints the requested staged connectors.
+/// Writes the manifests; reports on standard error the staged connectors that cannot be exported.
 ///
 /// # Errors
-/// If the staged connector does not exist, or the API cannot be called.
-pub(in crate::cli) async fn run(arguments: Staged) -> Result<(), Failed> {
-    match arguments.command {
-        Command::List(all) => {
-            let client = all.project.client().await?;
-            let query = StagedQuery { is_private: all.private, integration_types: all.types, sort: Vec::new() };
-            let found = read("staged connectors", paging::connectors_staged(&client, &query), all.limit).await?;
-            print_records(all.output, &found, || vec![table(&found)])?;
-        }
-        Command::Get(get) => {
-            let (selector, project) = get.name.find(get.project, RecordType::Staged).await?;
-            let client = project.client().await?;
-            let Some(staged) = client.staged(&selector).await? else {
-                return Err(absent_staged(&client, selector, &project.options()).await);
-            };
-            print_records(get.output, &staged, || {
-                let applications = staged.configurations.as_deref().unwrap_or_default();
-                vec![
-                    table(std::slice::from_ref(&staged)),
-                    findings(&staged),
-                    scopes(staged.api_client.as_ref()),
-                    table_of_applications(applications),
-                    variables(applications, staged.global_configuration.as_ref()),
-                ]
-            })?;
-        }
-        Command::Export(export) => export_staged::run(export).await?,
+/// If a staged connector does not exist, the API cannot be called, or a file cannot be written.
+pub(in crate::cli) async fn run(Staged { command: Command::Export(arguments) }: Staged) -> Result<(), Failed> {
+    let (keys, project) = keys(&arguments.keys, arguments.project, RecordType::Staged).await?;
+    let (client, known) = project.client_and_manifest().await?;
+    let found = read("staged connectors", paging::connectors_staged(&client, &StagedQuery::default()), None).await?;
+    let found = match with_keys(found, &keys, |staged| staged.key.as_ref()) {
+        Ok(found) => found,
+        Err(key) => return Err(absent_staged(&client, Selector::Key(key), &project.options()).await),
+    };
+    let (manifests, left_out) = manifests(&known, &found);
+    report_skipped("staged connector", &left_out);
+    arguments.target.write(&manifests)
+}
+
+/// Returns the manifests, and the ids of staged connectors that cannot be exported.
+fn manifests(project: &Known, all: &[ConnectorStaged]) -> (Vec<Value>, Vec<String>) {
+    let mut manifests: Vec<Value> = project.manifest.iter().cloned().collect();
+    let (mut taken, mut left_out) = (BTreeSet::new(), Vec::new());
+    for staged in all {
+        let Some(key) = &staged.key else {
+            left_out.push(staged.id.clone());
+            continue;
+        };
+        manifests.push(json!({
+            "apiVersion": format!("{}/{}", names::GROUP, names::VERSION),
+            "kind": "ConnectorStaged",
+            "metadata": {"name": unique(&label(key), &mut taken)},
+            "spec": spec(&project.reference, key, staged),
+        }));
     }
-    Ok(())
+    (manifests, left_out)
 }
 
-fn table(all: &[ConnectorStaged]) -> Section {
-    let header =
-        ["KEY", "VERSION", "TAG", "STATUS", "PREVIEW", "LISTED", "CHANGES", "TYPES", "REGIONS", "REPOSITORY", "ID"];
-    let rows = all.iter().map(|staged| {
-        [
-            or_dash(staged.key.as_deref().or(Some(&staged.id))),
-            staged.version.to_string(),
-            or_dash(Some(&staged.repository.tag)),
-            staged.status.to_string(),
-            staged.is_previewable.to_string(),
-            staged.already_listed.to_string(),
-            staged.has_changes.to_string(),
-            list(&staged.integration_types),
-            list(&staged.supported_regions),
-            or_dash(Some(&staged.repository.url)),
-            staged.id.clone(),
-        ]
+fn spec(project: &ProjectRef, key: &str, staged: &ConnectorStaged) -> Value {
+    let mut spec = json!({
+        "projectRef": project,
+        "key": key,
+        "name": staged.name,
+        "creator": staged.creator,
+        "repository": {"url": staged.repository.url, "tag": staged.repository.tag},
     });
-    Section::new(header, rows).with_details(2)
+    if !staged.description.is_empty() {
+        spec["description"] = json!(staged.description);
+    }
+    let types: Vec<_> = staged.integration_types.iter().map(ToString::to_string).collect();
+    for (member, list) in [
+        ("integrationTypes", &types),
+        ("supportedRegions", &staged.supported_regions),
+        ("privateProjects", &staged.private_projects),
+    ] {
+        if !list.is_empty() {
+            spec[member] = json!(list);
+        }
+    }
+    if let Some(url) = &staged.documentation_url {
+        spec["documentationUrl"] = json!(url);
+    }
+    if staged.is_previewable == IsPreviewable::Yes {
+        spec["previewable"] = json!(true);
+    }
+    spec["adoptionPolicy"] = json!("Adopt");
+    spec["suspend"] = json!(true);
+    spec
 }
 
-/// Returns the findings of publishing, the preview request and certification.
-fn findings(staged: &ConnectorStaged) -> Section {
-    let reports = [("publishing", &staged.publishing_report), ("preview", &staged.previewable_report)];
-    let entries = reports.into_iter().flat_map(|(about, report)| {
-        report.iter().flat_map(|report| &report.entries).map(move |entry| {
-            [about.to_owned(), entry.kind.to_string(), entry.title.clone(), or_dash(entry.message.as_deref())]
-        })
-    });
-    let comments = staged.certification_info.iter().flat_map(|info| &info.comments).map(|comment| {
-        ["certification".to_owned(), "Comment".to_owned(), comment.comment.clone(), or_dash(Some(&comment.datetime))]
-    });
-    Section::new(["ABOUT", "FINDING", "TITLE", "MESSAGE"], entries.chain(comments))
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crd;
+
+    fn staged(change: &Value) -> ConnectorStaged {
+        let mut record = json!({
+            "id": "1", "key": "My_Kit", "version": 3, "name": "Kit", "creator": {"email": "dev@example.com", "company": "Example"},
+            "repository": {"url": "https://example.com/kit.git", "tag": "v2"}, "status": "Draft",
+        });
+        for (name, value) in change.as_object().expect("members") {
+            record[name] = value.clone();
+        }
+        serde_json::from_value(record).expect("a record")
+    }
+
+    #[test]
+    fn a_staged_connector_becomes_a_manifest_that_is_suspended() {
+        let known =
+            Known { reference: crate::cli::resources::project_argument("shop").expect("a name"), manifest: None };
+        let full = staged(&json!({
+            "description": "A kit", "integrationTypes": ["tax"], "supportedRegions": ["us-east-2.aws"],
+            "privateProjects": ["us-east-2.aws:shop"], "documentationUrl": "https://example.com", "isPreviewable": "true",
+        }));
+        let without_key = staged(&json!({"id": "77", "key": null}));
+        let (manifests, left_out) = manifests(&known, &[full, staged(&json!({})), without_key]);
+        assert_eq!(left_out, ["77"]);
+        assert_eq!(
+            manifests[0],
+            json!({
+                "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectorStaged", "metadata": {"name": "my-kit"},
+                "spec": {
+                    "projectRef": {"name": "shop"}, "key": "My_Kit", "name": "Kit", "description": "A kit",
+                    "creator": {"email": "dev@example.com", "company": "Example"},
+                    "repository": {"url": "https://example.com/kit.git", "tag": "v2"}, "integrationTypes": ["tax"],
+                    "supportedRegions": ["us-east-2.aws"], "privateProjects": ["us-east-2.aws:shop"],
+                    "documentationUrl": "https://example.com", "previewable": true, "adoptionPolicy": "Adopt", "suspend": true,
+                },
+            })
+        );
+        assert_eq!(manifests[1]["metadata"]["name"], json!("my-kit-2"));
+        for manifest in manifests {
+            serde_json::from_value::<crd::ConnectorStaged>(manifest).expect("it is valid");
+        }
+    }
 }

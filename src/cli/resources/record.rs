@@ -64,10 +64,12 @@ fn staged(object: &ConnectorStaged) -> Record {
 fn connector(object: &ConnectorDeployment) -> Result<Record, String> {
     let wanted = &object.spec.connector;
     if let Some(staged) = &wanted.staged_ref {
-        return Err(format!("it deploys a staged connector: use `staged get staged/{}`", staged.name));
+        return Err(format!("it deploys a staged connector: see `status staged/{}`", staged.name));
     }
     let selector = match (&wanted.key, &wanted.id) {
-        _ if wanted.staged == Some(true) => return Err("it deploys a staged connector: use `staged get`".to_owned()),
+        _ if wanted.staged == Some(true) => {
+            return Err("it deploys a staged connector, which is not in the registry".to_owned());
+        }
         (Some(key), _) => Selector::Key(key.clone()),
         (None, Some(id)) => Selector::Id(id.clone()),
         (None, None) => return Err("it names no connector".to_owned()),
@@ -120,8 +122,8 @@ mod tests {
             ("a key in the status", &reported, RecordType::Deployment, key("reported")),
             ("its connector", &of_spec, RecordType::Connector, key("tax")),
             ("its connector by id", &by_id, RecordType::Connector, Ok(Selector::Id("7".to_owned()))),
-            ("a stagedRef", &follows, RecordType::Connector, Err("use `staged get staged/kit`")),
-            ("a staged one", &of_stage, RecordType::Connector, Err("use `staged get`")),
+            ("a stagedRef", &follows, RecordType::Connector, Err("see `status staged/kit`")),
+            ("a staged one", &of_stage, RecordType::Connector, Err("is not in the registry")),
             ("another kind", &of_spec, RecordType::Staged, Err("stands for no such record")),
         ] {
             match (of.of(resource), expected) {

@@ -47,8 +47,6 @@ async fn every_verb_works_through_kubectl() {
         (&["plan", "--filename", manifest, "--operator-namespace", "default"], "ConnectorDeployment"),
         (&["connectors", "search", "--project", "shop"], "demo-connector"),
         (&["connector", "describe", "demo-connector", "--project", "shop"], "API_TOKEN"),
-        (&["staged", "list", "--project", "shop"], "demo-staged"),
-        (&["staged", "get", "demo-staged", "--project", "shop"], "demo-staged"),
         (&["staged", "export", "--project", "shop"], "kind: ConnectorStaged"),
         (&["deployments", "list", "--project", "shop"], "demo-connector"),
         (&["deployments", "get", &key, "--project", "shop"], "demo-connector"),

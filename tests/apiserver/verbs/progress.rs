@@ -56,7 +56,6 @@ async fn what_was_read_is_counted_in_a_terminal() {
     for (command, call, text) in [
         ("deployments list", "queryDeployments", "s reading deployments: 0 so far"),
         ("deployments export", "queryDeployments", "s reading deployments: 0 so far"),
-        ("staged list", "queryConnectorsStaged", "s reading staged connectors: 0 so far"),
         ("staged export", "queryConnectorsStaged", "s reading staged connectors: 0 so far"),
     ] {
         shop.dev.fault(Fault::of(call, slow())).unwrap();

@@ -18,7 +18,6 @@ async fn a_resource_names_its_record_and_its_project() {
         (&["deployments", "get", "cdep/tax", "-o", "json"], &["deployments", "get", &key, "-o", "json"]),
         (&["deployments", "export", "deployment/tax"], &["deployments", "export", &key]),
         (&["connectors", "get", "deployment/tax"], &["connectors", "get", "demo-connector"]),
-        (&["staged", "get", "staged/demo-staged"], &["staged", "get", "demo-staged"]),
         (&["staged", "export", "cst/demo-staged"], &["staged", "export", "demo-staged"]),
     ] {
         let expected = printed(sandbox, &[of_key, &["--project", "shop"]].concat()).await;

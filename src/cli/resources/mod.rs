@@ -35,9 +35,7 @@ pub(super) use self::follow::TIMEOUT;
 pub(super) use self::kind::ResourceType;
 pub(super) use self::output::{Form, Output};
 pub(super) use self::record::{RecordType, record};
-pub(super) use self::request::{
-    Reconcile, Redeploy, Rerun, Resume, Suspend, reconcile, redeploy, rerun, resume, suspend,
-};
+pub(super) use self::request::{Request, change};
 pub(super) use self::status::{Status, status};
 pub(super) use self::tree::{Tree, tree};
 pub(super) use self::version::{Version, version};

@@ -61,69 +61,35 @@ Examples:
   # All staged connectors of the namespace
   connect-operator resume staged --all";
 
-/// Read the remote now, instead of at the next interval.
-///
-/// Sets the annotation connect-operator.io/reconcile-requested-at.
-#[derive(Clone, Debug, clap::Args)]
-#[command(after_long_help = RECONCILE_EXAMPLES)]
-#[command(mut_arg("resources", of(Change::Reconcile)))]
-pub(in crate::cli) struct Reconcile {
-    #[command(flatten)]
-    request: Request,
-
-    #[command(flatten)]
-    wait: Wait,
-}
-
-/// Redeploy once with the current values.
-///
-/// Sets the annotation connect-operator.io/redeploy-requested-at. A ConnectorStaged repeats the step that was refused or
-/// failed: its create or update, the request for the preview permission, or publishing.
-#[derive(Clone, Debug, clap::Args)]
-#[command(after_long_help = REDEPLOY_EXAMPLES)]
-#[command(mut_arg("resources", of(Change::Redeploy)))]
-pub(in crate::cli) struct Redeploy {
-    #[command(flatten)]
-    request: Request,
-
-    #[command(flatten)]
-    wait: Wait,
-}
-
-/// Call the action of an ActionCheck exactly once more.
-///
-/// Sets the annotation connect-operator.io/rerun-requested-at. A NAME alone is an ActionCheck.
-#[derive(Clone, Debug, clap::Args)]
-#[command(after_long_help = RERUN_EXAMPLES)]
-#[command(mut_arg("resources", of(Change::Rerun)))]
-pub(in crate::cli) struct Rerun {
-    #[command(flatten)]
-    request: Request,
-
-    #[command(flatten)]
-    wait: Wait,
-}
-
-/// Pause: the operator keeps reading, and sends nothing.
-///
-/// Sets spec.suspend. Deletion of the resource still proceeds. If the manifest is in Git, change it there instead.
-#[derive(Clone, Debug, clap::Args)]
-#[command(after_long_help = SUSPEND_EXAMPLES)]
-#[command(mut_arg("resources", of(Change::Suspend)))]
-pub(in crate::cli) struct Suspend {
-    #[command(flatten)]
-    request: Request,
-}
-
-/// End a pause: the operator sends the changes that wait.
-///
-/// Removes spec.suspend. If the manifest is in Git, change it there instead.
-#[derive(Clone, Debug, clap::Args)]
-#[command(after_long_help = RESUME_EXAMPLES)]
-#[command(mut_arg("resources", of(Change::Resume)))]
-pub(in crate::cli) struct Resume {
-    #[command(flatten)]
-    request: Request,
+/// The commands that change resources.
+#[derive(Clone, Debug, clap::Subcommand)]
+pub(in crate::cli) enum Request {
+    /// Read the remote now, instead of at the next interval.
+    ///
+    /// Sets the annotation connect-operator.io/reconcile-requested-at.
+    #[command(after_long_help = RECONCILE_EXAMPLES, mut_arg("resources", of(Change::Reconcile)))]
+    Reconcile(Awaited),
+    /// Redeploy once with the current values.
+    ///
+    /// Sets the annotation connect-operator.io/redeploy-requested-at. A ConnectorStaged repeats the step that was refused
+    /// or failed: its create or update, the request for the preview permission, or publishing.
+    #[command(after_long_help = REDEPLOY_EXAMPLES, mut_arg("resources", of(Change::Redeploy)))]
+    Redeploy(Awaited),
+    /// Call the action of an ActionCheck exactly once more.
+    ///
+    /// Sets the annotation connect-operator.io/rerun-requested-at. A NAME alone is an ActionCheck.
+    #[command(after_long_help = RERUN_EXAMPLES, mut_arg("resources", of(Change::Rerun)))]
+    Rerun(Awaited),
+    /// Pause: the operator keeps reading, and sends nothing.
+    ///
+    /// Sets spec.suspend. Deletion of the resource still proceeds. If the manifest is in Git, change it there instead.
+    #[command(after_long_help = SUSPEND_EXAMPLES, mut_arg("resources", of(Change::Suspend)))]
+    Suspend(Resources),
+    /// End a pause: the operator sends the changes that wait.
+    ///
+    /// Removes spec.suspend. If the manifest is in Git, change it there instead.
+    #[command(after_long_help = RESUME_EXAMPLES, mut_arg("resources", of(Change::Resume)))]
+    Resume(Resources),
 }
 
 /// Returns the argument for the resources with the types of the change in its help.
@@ -133,7 +99,7 @@ fn of(change: Change) -> impl FnOnce(Arg) -> Arg {
 
 /// The resources to change.
 #[derive(Clone, Debug, clap::Args)]
-struct Request {
+pub(in crate::cli) struct Resources {
     #[command(flatten)]
     selection: Selection,
 
@@ -141,9 +107,12 @@ struct Request {
     output: Output,
 }
 
-/// Whether to wait for the result.
-#[derive(Clone, Copy, Debug, clap::Args)]
-struct Wait {
+/// The resources to change, and whether to wait for the result.
+#[derive(Clone, Debug, clap::Args)]
+pub(in crate::cli) struct Awaited {
+    #[command(flatten)]
+    resources: Resources,
+
     /// Wait until the operator has handled the request, and the resource is ready or a user has to act.
     #[arg(long)]
     wait: bool,
@@ -153,64 +122,36 @@ struct Wait {
     timeout: Duration,
 }
 
-/// Requests a read of the remote.
+/// Changes the resources.
 ///
 /// # Errors
 /// If a resource cannot be changed, or is not ready in the end.
-pub(in crate::cli) async fn reconcile(args: Reconcile) -> Result<(), Failed> {
-    change(Change::Reconcile, &args.request, Some(args.wait)).await
-}
-
-/// Requests a redeploy.
-///
-/// # Errors
-/// If a resource cannot be changed, or is not ready in the end.
-pub(in crate::cli) async fn redeploy(args: Redeploy) -> Result<(), Failed> {
-    change(Change::Redeploy, &args.request, Some(args.wait)).await
-}
-
-/// Requests a call of an action.
-///
-/// # Errors
-/// If a resource cannot be changed, or is not ready in the end.
-pub(in crate::cli) async fn rerun(args: Rerun) -> Result<(), Failed> {
-    change(Change::Rerun, &args.request, Some(args.wait)).await
-}
-
-/// Pauses resources.
-///
-/// # Errors
-/// If a resource cannot be changed.
-pub(in crate::cli) async fn suspend(args: Suspend) -> Result<(), Failed> {
-    change(Change::Suspend, &args.request, None).await
-}
-
-/// Ends the pause of resources.
-///
-/// # Errors
-/// If a resource cannot be changed.
-pub(in crate::cli) async fn resume(args: Resume) -> Result<(), Failed> {
-    change(Change::Resume, &args.request, None).await
-}
-
-async fn change(change: Change, request: &Request, wait: Option<Wait>) -> Result<(), Failed> {
-    let wait = wait.filter(|wait| wait.wait);
-    let (client, found) = request.selection.find(change.types()).await?;
+pub(in crate::cli) async fn change(request: Request) -> Result<(), Failed> {
+    let awaited = |it: Awaited| (it.resources, it.wait.then_some(it.timeout));
+    let (change, (resources, timeout)) = match request {
+        Request::Reconcile(it) => (Change::Reconcile, awaited(it)),
+        Request::Redeploy(it) => (Change::Redeploy, awaited(it)),
+        Request::Rerun(it) => (Change::Rerun, awaited(it)),
+        Request::Suspend(it) => (Change::Suspend, (it, None)),
+        Request::Resume(it) => (Change::Resume, (it, None)),
+    };
+    let Resources { selection, output } = resources;
+    let (client, found) = selection.find(change.types()).await?;
     let clock = Clock::system();
     let value = clock.now().to_string();
     let mut changed = Vec::new();
     for object in found {
-        let (object, reply) = patched(&client, change, object, &value, wait.is_some()).await?;
-        if !request.output.is_of_objects() {
+        let (object, reply) = patched(&client, change, object, &value, timeout.is_some()).await?;
+        if !output.is_of_objects() {
             print(&reply)?;
         }
         changed.push(object);
     }
-    if let Some(wait) = wait {
+    if let Some(timeout) = timeout {
         let goal = Goal::Handled { change, value: &value };
-        let followed = Followed { goal, timeout: wait.timeout, output: request.output };
+        let followed = Followed { goal, timeout, output };
         follow(&client, &clock, &changed, &followed).await
-    } else if let Some(text) = request.output.objects(&changed).map_err(Failed::Argument)? {
+    } else if let Some(text) = output.objects(&changed).map_err(Failed::Argument)? {
         Ok(print(&text)?)
     } else {
         Ok(())

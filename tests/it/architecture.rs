@@ -143,7 +143,6 @@ const PURE: &[&str] = &[
     "cli/resources/argument",
     "cli/resources/branches",
     "cli/resources/change",
-    "cli/resources/doctor/clock",
     "cli/resources/doctor/finding",
     "cli/resources/doctor/install",
     "cli/resources/doctor/reported",

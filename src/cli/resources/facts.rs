@@ -142,7 +142,7 @@ fn allowed(namespaces: Option<&AllowedNamespaces>) -> String {
 }
 
 /// Returns a selector as `kubectl get --selector` takes it.
-pub(super) fn requirements(selector: &NamespaceSelector) -> String {
+fn requirements(selector: &NamespaceSelector) -> String {
     let equal = selector.match_labels.iter().map(|(key, value)| format!("{key}={value}"));
     let further = selector.match_expressions.iter().map(|it| {
         let (key, values) = (&it.key, it.values.join(","));

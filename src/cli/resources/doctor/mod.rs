@@ -1,26 +1,19 @@
 //! `doctor`: checks what the operator and its users need, and reports what is missing with the remedy.
 //!
-//! Reads the cluster only. Next: `rights` asks the API server for permissions; `install`, `reported` and `clock`
-//! interpret what was read, `shared` what namespaces share; `finding` writes it.
+//! Reads the cluster only. Next: `rights` asks the API server for permissions; `install` and `reported` interpret what was
+//! read; `finding` writes it.
 
-mod clock;
 mod finding;
 mod install;
 mod reported;
 mod rights;
-mod shared;
-mod values;
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
-use ::clock::Clock;
-use jiff::Timestamp;
+use clock::Clock;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::Namespace;
-use kube::api::ListParams;
-use kube::client::Body;
 use kube::{Api, Client};
 
 use self::finding::{Finding, Level, count, text, value};
@@ -54,8 +47,8 @@ Examples:
 /// Check what the operator and its users need, and show what is missing with the remedy.
 ///
 /// Checks the CRDs, your permissions and those of the operator, its Deployment and the holder of its Lease, whether
-/// each ConnectProject and ClusterConnectProject answers and its API client has the scopes that its resources need, which
-/// namespaces may use what is shared, the clock, and which resources are not Ready. Changes nothing and calls only the API server.
+/// each ConnectProject and ClusterConnectProject answers and its API client has the scopes that its resources need, and
+/// which resources are not Ready. Changes nothing and calls only the API server.
 ///
 /// Exits with 1 if it found a problem, and with 0 if it found only warnings, which are also what it could not check.
 #[derive(Clone, Debug, clap::Args)]
@@ -83,12 +76,7 @@ pub(in crate::cli) struct Doctor {
 pub(in crate::cli) async fn doctor(args: Doctor) -> Result<ExitCode, Failed> {
     let (client, namespace) = args.place.client().await.map_err(Failed::Cluster)?;
     let namespace = (!args.everywhere.given).then_some(namespace.as_str());
-    let clock = Clock::system();
-    let before = clock.now();
-    let server = server_time(&client).await.map_err(|error| Failed::Cluster(with_causes(&error)))?;
-    let after = clock.now();
     let mut findings = crds(served_crds::missing(&client).await)?;
-    findings.push(clock::finding(server, (before, after)));
     let your = "Your permissions";
     findings.extend(known(your, rights::check(&client, Subject::User, &rights::OF_USER, namespace).await)?);
     let (resources, unreadable) = resources(&client, namespace).await?;
@@ -98,30 +86,17 @@ pub(in crate::cli) async fn doctor(args: Doctor) -> Result<ExitCode, Failed> {
         Err(error) => (Vec::new(), known(install::DEPLOYMENT, Err(error))?),
     };
     findings.extend(unknown);
-    // The holder of a Lease writes the time of its own clock, which is nearer to the API server's than to ours.
-    let now = server.unwrap_or(after);
-    findings.extend(operators_of(&client, namespace, &operators, &resources, now).await?);
+    findings.extend(operators_of(&client, namespace, &operators).await?);
     findings.extend(unreadable);
     findings.extend(reported::projects(&resources, super::program()));
-    findings.extend(known(shared::ALLOWED, allowed(&client, &resources).await)?);
     for resource_type in ResourceType::ALL.into_iter().filter(|it| !it.is_project()) {
         findings.extend(reported::not_ready(resource_type, &resources, super::program()));
     }
-    findings.extend(known(values::CHECK, values::invisible(&client, namespace).await)?);
     print(&match args.output {
         None => text(&findings),
         Some(form) => form.text(&value(&findings)).map_err(Failed::Argument)?,
     })?;
     Ok(if count(&findings, Level::Problem) == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// Returns the time of the API server, in whole seconds; `None`: its response has none.
-async fn server_time(client: &Client) -> Result<Option<Timestamp>, kube::Error> {
-    let request = http::Request::get("/version").body(Body::empty()).map_err(kube::Error::HttpError)?;
-    let response = client.send(request).await?;
-    let date = response.headers().get(http::header::DATE).and_then(|date| date.to_str().ok());
-    let date = date.and_then(|date| httpdate::parse_http_date(date).ok());
-    Ok(date.and_then(|date| Timestamp::try_from(date).ok()))
 }
 
 fn crds(missing: Result<Vec<String>, kube::Error>) -> Result<Vec<Finding>, kube::Error> {
@@ -157,29 +132,15 @@ fn known(check: &'static str, found: Result<Vec<Finding>, kube::Error>) -> Resul
     }
 }
 
-/// Checks the namespaces that shared projects allow, if there are such projects.
-async fn allowed(client: &Client, resources: &[Resource]) -> Result<Vec<Finding>, kube::Error> {
-    if !resources.iter().any(|it| it.resource_type() == ResourceType::ClusterProject) {
-        return Ok(Vec::new());
-    }
-    let namespaces = Api::<Namespace>::all(client.clone()).list_metadata(&ListParams::default()).await?;
-    Ok(shared::allowed(resources, &shared::labels(&namespaces.items)))
-}
-
 /// Returns the resources that can be read, and a finding for each type that cannot. Of the shared projects, a check of one
 /// namespace has those that its resources name.
 async fn resources(client: &Client, namespace: Option<&str>) -> Result<(Vec<Resource>, Vec<Finding>), Failed> {
     let (mut resources, mut findings) = (Vec::new(), Vec::new());
-    let mut hidden = None;
     let mut projects_are_known = false;
     for resource_type in ResourceType::ALL {
         let check = resource_type.kind();
         let objects = match list(client, namespace, resource_type, None).await {
             Ok(objects) => objects,
-            Err(error @ Failed::Forbidden { .. }) if resource_type.is_cluster_scoped() => {
-                hidden = Some(error);
-                continue;
-            }
             // The check of the CRDs, or that of the rights, reports it with a remedy.
             Err(Failed::NotInstalled(_) | Failed::Forbidden { .. }) => continue,
             Err(error) => return Err(error),
@@ -201,10 +162,6 @@ async fn resources(client: &Client, namespace: Option<&str>) -> Result<(Vec<Reso
         .filter(|project| project.kind == ProjectKind::ClusterConnectProject)
         .map(|project| project.name.clone())
         .collect();
-    if let Some(error) = hidden.filter(|_| !named.is_empty()) {
-        let remedy = "Run the check as a user who may.";
-        findings.push(Finding::new(Level::Warning, shared::ALLOWED, format!("not checked: {error}"), remedy));
-    }
     if namespace.is_some() {
         resources.retain(|it| it.resource_type() != ResourceType::ClusterProject || named.contains(it.name()));
     }
@@ -219,18 +176,15 @@ async fn operators_of(
     client: &Client,
     namespace: Option<&str>,
     operators: &[Deployment],
-    resources: &[Resource],
-    now: Timestamp,
 ) -> Result<Vec<Finding>, Failed> {
     let mut findings: Vec<Finding> = operators.iter().map(install::deployment).collect();
     let installs: Vec<Install<'_>> = operators.iter().filter_map(Install::of).collect();
     let leases: BTreeSet<LeaseName> = installs.iter().filter_map(Install::lease).collect();
     for name in leases {
         let found = Api::<Lease>::namespaced(client.clone(), &name.namespace).get_opt(&name.name).await;
-        let found = found.map(|found| vec![install::lease(&name, found.as_ref(), now)]);
+        let found = found.map(|found| vec![install::lease(&name, found.as_ref(), Clock::system().now())]);
         findings.extend(known(install::LEASE, found)?);
     }
-    findings.extend(shared::operator(resources, &installs));
     for install in &installs {
         findings.extend(known("Permissions of the operator", of_operator(client, install, namespace).await)?);
     }

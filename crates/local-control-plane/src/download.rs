@@ -49,7 +49,8 @@ pub(super) async fn download(
         return Err(too_large());
     }
     let unwritten = |error: std::io::Error| format!("{}: {error}", file.display());
-    let mut written = File::create(file).await.map_err(unwritten)?;
+    // Not beside this future: when it is dropped, nothing may appear in the folder that is removed.
+    let mut written = File::from_std(std::fs::File::create(file).map_err(unwritten)?);
     let (mut bytes, mut sum) = (0, Sha512::new());
     while let Some(chunk) = within(clock, SILENT_FOR, response.chunk())
         .await

@@ -3,30 +3,25 @@
 //! Only reads: it uses one watch per object and polls nothing. Next: `observed.rs` for the line about an object.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Debug;
 use std::sync::Arc;
 
 use dev_server::DevServer;
 use futures::stream::{BoxStream, StreamExt, select_all};
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::events::v1::Event;
+use kube::api::DynamicObject;
 use kube::runtime::watcher::{self, watch_object};
 use kube::runtime::{WatchStreamExt, watcher as watch_kind};
-use kube::{Api, Client, Resource, ResourceExt};
-use serde::de::DeserializeOwned;
+use kube::{Api, Client, ResourceExt};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::display::Display;
-use super::observed::{DEPLOYMENT, LIVE, ObservedObjects, PREVIEW, PROJECT, READING, STAGED, Shown, WRITING};
-use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
+use super::observed::{OBJECTS, ObservedObjects, line, report};
+use crate::cli::resources::{Resource, ResourceType};
 use crate::names;
 
 enum Change {
-    Project(&'static str, Option<Box<ConnectProject>>),
-    Deployment(&'static str, Option<Box<ConnectorDeployment>>),
-    Staged(&'static str, Option<Box<ConnectorStaged>>),
-    Check(&'static str, Option<Box<ActionCheck>>),
+    Object(ResourceType, &'static str, Option<Box<DynamicObject>>),
     Event(Box<Event>),
     Interrupted(watcher::Error),
 }
@@ -54,47 +49,35 @@ impl Follower {
 }
 
 fn changes(client: &Client, namespace: &str) -> BoxStream<'static, Change> {
-    let mut streams = Vec::new();
-    streams.extend([PROJECT].map(|name| object(client, namespace, name, Change::Project)));
-    streams.extend([DEPLOYMENT, PREVIEW, LIVE].map(|name| object(client, namespace, name, Change::Deployment)));
-    streams.extend([STAGED].map(|name| object(client, namespace, name, Change::Staged)));
-    streams.extend([WRITING, READING].map(|name| object(client, namespace, name, Change::Check)));
+    let objects = OBJECTS.map(|(resource_type, name)| {
+        watch_object(resource_type.api(client.clone(), namespace), name)
+            .default_backoff()
+            .map(move |seen| {
+                let object = |seen: Option<DynamicObject>| Change::Object(resource_type, name, seen.map(Box::new));
+                seen.map_or_else(Change::Interrupted, object)
+            })
+            .boxed()
+    });
     let events = watch_kind(Api::<Event>::namespaced(client.clone(), namespace), watcher::Config::default());
     let events = events.default_backoff().applied_objects();
-    streams.push(
-        events.map(|event| event.map_or_else(Change::Interrupted, |event| Change::Event(Box::new(event)))).boxed(),
-    );
-    select_all(streams).boxed()
-}
-
-/// Returns a stream of the object with this name after each change, wrapped by `form`.
-fn object<K>(
-    client: &Client,
-    namespace: &str,
-    name: &'static str,
-    form: fn(&'static str, Option<Box<K>>) -> Change,
-) -> BoxStream<'static, Change>
-where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned + Send + 'static,
-{
-    watch_object(Api::<K>::namespaced(client.clone(), namespace), name)
-        .default_backoff()
-        .map(move |seen| seen.map_or_else(Change::Interrupted, |seen| form(name, seen.map(Box::new))))
-        .boxed()
+    let events =
+        events.map(|event| event.map_or_else(Change::Interrupted, |event| Change::Event(Box::new(event)))).boxed();
+    select_all(objects.into_iter().chain([events])).boxed()
 }
 
 async fn follow(mut changes: BoxStream<'static, Change>, seen: watch::Sender<ObservedObjects>, mut printer: Printer) {
     while let Some(change) = changes.next().await {
         printer.calls();
         match change {
-            Change::Project(name, project) => {
-                seen.send_modify(|seen| printer.object(&mut seen.projects, name, project));
+            Change::Object(resource_type, name, object) => {
+                match object.map(|object| Resource::of(resource_type, *object)).transpose() {
+                    Ok(object) => seen.send_modify(|seen| {
+                        printer.object(resource_type, name, object.as_ref());
+                        seen.put(name, object);
+                    }),
+                    Err(error) => printer.display.detail(&format!("{name} cannot be read: {error}")),
+                }
             }
-            Change::Deployment(name, deployment) => {
-                seen.send_modify(|seen| printer.object(&mut seen.deployments, name, deployment));
-            }
-            Change::Staged(name, staged) => seen.send_modify(|seen| printer.object(&mut seen.staged, name, staged)),
-            Change::Check(name, check) => seen.send_modify(|seen| printer.object(&mut seen.checks, name, check)),
             Change::Event(event) => {
                 let Some(line) = printer.event(&event) else { continue };
                 seen.send_modify(|seen| seen.event(line));
@@ -112,8 +95,8 @@ struct Printer {
     last_call: Option<String>,
     /// Printed Events, by uid and resourceVersion.
     events: BTreeSet<(String, String)>,
-    /// The last printed line of each object, by kind and name.
-    printed: BTreeMap<(&'static str, &'static str), String>,
+    /// The last printed line of each object, by name.
+    printed: BTreeMap<&'static str, String>,
 }
 
 impl Printer {
@@ -128,24 +111,24 @@ impl Printer {
         self.last_call = calls.last().map(|call| call.correlation_id.clone());
     }
 
-    /// Stores an object, or its deletion, and prints what is new.
-    fn object<K: Shown>(&mut self, all: &mut BTreeMap<&'static str, K>, name: &'static str, object: Option<Box<K>>) {
+    /// Prints what is new about an object, or that it was deleted.
+    fn object(&mut self, resource_type: ResourceType, name: &'static str, object: Option<&Resource>) {
         let Some(object) = object else {
-            if all.remove(name).is_some() {
-                self.printed.remove(&(K::KIND, name));
-                self.display.detail(&format!("{} {name} was deleted", K::KIND));
+            if self.printed.remove(name).is_some() {
+                self.display.detail(&format!("{} {name} was deleted", resource_type.kind()));
             }
             return;
         };
-        let line = object.line();
-        if self.printed.get(&(K::KIND, name)) != Some(&line) {
+        let line = line(object);
+        if self.printed.get(name) != Some(&line) {
             self.display.detail(&line);
-            if object.condition(names::READY).is_some_and(|ready| ready.status == "False") {
-                object.report().iter().for_each(|entry| self.display.detail(entry));
+            if object.ready().is_some_and(|ready| ready.status == "False") {
+                for entry in report(object) {
+                    self.display.detail(&entry);
+                }
             }
-            self.printed.insert((K::KIND, name), line);
+            self.printed.insert(name, line);
         }
-        all.insert(name, *object);
     }
 
     fn event(&mut self, event: &Event) -> Option<String> {

@@ -1,17 +1,15 @@
-//! The latest state of the objects of the demo, and one line of text about each, whatever its kind.
+//! The latest state of the objects of the demo, and one line of text about each.
 //!
 //! Reads nothing itself. Next: `follow.rs` for where the state comes from, `steps/` for what the steps wait for.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::ResourceExt;
-
-use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged, ReportEntry};
+use crate::cli::resources::{Resource, ResourceType, findings};
+use crate::crd::{ConnectorDeployment, ConnectorStaged};
 use crate::names;
 
 /// `ConnectProject` of the quickstart.
-pub(super) const PROJECT: &str = "shop";
+const PROJECT: &str = "shop";
 /// `ConnectorDeployment` of the quickstart.
 pub(super) const DEPLOYMENT: &str = "tax";
 /// `ConnectorStaged` that is published.
@@ -25,21 +23,59 @@ pub(super) const WRITING: &str = "add-to-cart";
 /// `ActionCheck` that reads.
 pub(super) const READING: &str = "get-cart";
 
+/// Each object, with a name that no other has.
+pub(super) const OBJECTS: [(ResourceType, &str); 7] = [
+    (ResourceType::Project, PROJECT),
+    (ResourceType::Deployment, DEPLOYMENT),
+    (ResourceType::Deployment, PREVIEW),
+    (ResourceType::Deployment, LIVE),
+    (ResourceType::Staged, STAGED),
+    (ResourceType::Check, WRITING),
+    (ResourceType::Check, READING),
+];
+
 /// Number of Events that are kept for error messages.
 const LAST_EVENTS: usize = 5;
 
 /// The latest state of each object, by name; an object that does not exist has no entry.
 #[derive(Debug, Default)]
 pub(super) struct ObservedObjects {
-    pub(super) projects: BTreeMap<&'static str, ConnectProject>,
-    pub(super) deployments: BTreeMap<&'static str, ConnectorDeployment>,
-    pub(super) staged: BTreeMap<&'static str, ConnectorStaged>,
-    pub(super) checks: BTreeMap<&'static str, ActionCheck>,
+    objects: BTreeMap<&'static str, Resource>,
     /// The newest Events, oldest first.
     events: VecDeque<String>,
 }
 
 impl ObservedObjects {
+    /// Stores an object, or that it does not exist.
+    pub(super) fn put(&mut self, name: &'static str, object: Option<Resource>) {
+        match object {
+            Some(object) => drop(self.objects.insert(name, object)),
+            None => drop(self.objects.remove(name)),
+        }
+    }
+
+    /// Returns the object of this name.
+    pub(super) fn get(&self, name: &str) -> Option<&Resource> {
+        self.objects.get(name)
+    }
+
+    /// Returns the `ConnectorDeployment` of this name.
+    pub(super) fn deployment(&self, name: &str) -> Option<&ConnectorDeployment> {
+        let Resource::Deployment(object) = self.get(name)? else { return None };
+        Some(object)
+    }
+
+    /// Returns the `ConnectorStaged` of this name.
+    pub(super) fn staged(&self, name: &str) -> Option<&ConnectorStaged> {
+        let Resource::Staged(object) = self.get(name)? else { return None };
+        Some(object)
+    }
+
+    /// Whether a condition of the object of this name is true.
+    pub(super) fn is(&self, name: &str, condition: &str) -> bool {
+        self.get(name).is_some_and(|object| is_true(object, condition))
+    }
+
     /// Stores an Event, and drops the oldest one beyond [`LAST_EVENTS`].
     pub(super) fn event(&mut self, line: String) {
         if self.events.len() == LAST_EVENTS {
@@ -50,10 +86,12 @@ impl ObservedObjects {
 
     /// Describes for an error message each object, the message and report in its status, and the newest Events.
     pub(super) fn describe(&self) -> String {
-        let mut lines = described(&self.projects);
-        lines.extend(described(&self.deployments));
-        lines.extend(described(&self.staged));
-        lines.extend(described(&self.checks));
+        let mut lines = Vec::new();
+        for object in self.objects.values() {
+            lines.push(line(object));
+            lines.extend(object.ready().map(|ready| ready.message.clone()));
+            lines.extend(report(object));
+        }
         if lines.is_empty() {
             lines.push("no object exists yet".to_owned());
         }
@@ -62,118 +100,38 @@ impl ObservedObjects {
     }
 }
 
-fn described<K: Shown>(objects: &BTreeMap<&'static str, K>) -> Vec<String> {
-    objects
-        .values()
-        .flat_map(|object| std::iter::once(object.line()).chain(object.message()).chain(object.report()))
-        .collect()
+fn is_true(object: &Resource, condition: &str) -> bool {
+    object.conditions().iter().any(|it| it.type_ == condition && it.status == "True")
 }
 
-/// A kind of the demo, as text for the user.
-pub(super) trait Shown: ResourceExt {
-    /// Its kind.
-    const KIND: &'static str;
-
-    /// Its conditions.
-    fn conditions(&self) -> &[Condition];
-
-    /// The state at the remote, according to the status.
-    fn remote(&self) -> Option<String> {
-        None
-    }
-
-    /// The message of its condition Ready.
-    fn message(&self) -> Option<String> {
-        self.condition(names::READY).map(|ready| ready.message.clone())
-    }
-
-    /// The report in its status, one line per finding.
-    fn report(&self) -> Vec<String> {
-        Vec::new()
-    }
-
-    /// The condition of this type.
-    fn condition(&self, type_: &str) -> Option<&Condition> {
-        self.conditions().iter().find(|condition| condition.type_ == type_)
-    }
-
-    /// Whether the condition of this type is true.
-    fn is(&self, type_: &str) -> bool {
-        self.condition(type_).is_some_and(|condition| condition.status == "True")
-    }
-
-    /// Summarizes the object in one line.
-    fn line(&self) -> String {
-        let ready = |ready: &Condition| format!("Ready={} {}", ready.status, ready.reason);
-        let mut line = format!("{} {}: ", Self::KIND, self.name_any());
-        line += &self.condition(names::READY).map_or_else(|| "no condition yet".to_owned(), ready);
-        if let Some(remote) = self.remote() {
-            line = format!("{line}, remote {remote}");
-        }
-        if self.is(names::UPDATE_AVAILABLE) {
-            line = format!("{line}, {}", names::UPDATE_AVAILABLE);
-        }
-        line
-    }
-}
-
-impl Shown for ConnectProject {
-    const KIND: &'static str = "ConnectProject";
-
-    fn conditions(&self) -> &[Condition] {
-        self.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default()
-    }
-}
-
-impl Shown for ConnectorDeployment {
-    const KIND: &'static str = "ConnectorDeployment";
-
-    fn conditions(&self) -> &[Condition] {
-        self.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default()
-    }
-
-    fn remote(&self) -> Option<String> {
-        let status = self.status.as_ref()?;
-        let remote = status.deployment_status.as_deref().unwrap_or("does not exist");
-        Some(status.version.map_or_else(|| remote.to_owned(), |version| format!("{remote} (version {version})")))
-    }
-
-    fn report(&self) -> Vec<String> {
-        self.status.as_ref().map(|status| report(&status.report)).unwrap_or_default()
-    }
-}
-
-impl Shown for ConnectorStaged {
-    const KIND: &'static str = "ConnectorStaged";
-
-    fn conditions(&self) -> &[Condition] {
-        self.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default()
-    }
-
-    fn remote(&self) -> Option<String> {
-        self.status.as_ref()?.connector_status.clone()
-    }
-
-    fn report(&self) -> Vec<String> {
-        let Some(status) = &self.status else { return Vec::new() };
-        [report(&status.previewable_report), report(&status.publishing_report)].concat()
-    }
-}
-
-impl Shown for ActionCheck {
-    const KIND: &'static str = "ActionCheck";
-
-    fn conditions(&self) -> &[Condition] {
-        self.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default()
-    }
-}
-
-fn report(entries: &[ReportEntry]) -> Vec<String> {
-    let line = |entry: &ReportEntry| {
-        let message = entry.message.as_deref().unwrap_or_default();
-        format!("report: {} {}: {message}", entry.entry_type, entry.title)
+/// Summarizes an object in one line.
+pub(super) fn line(object: &Resource) -> String {
+    let remote = match object {
+        Resource::Deployment(object) => object.status.as_ref().map(|status| {
+            let remote = status.deployment_status.as_deref().unwrap_or("does not exist");
+            status.version.map_or_else(|| remote.to_owned(), |version| format!("{remote} (version {version})"))
+        }),
+        Resource::Staged(object) => object.status.as_ref().and_then(|status| status.connector_status.clone()),
+        Resource::Project(_) | Resource::ClusterProject(_) | Resource::Check(_) => None,
     };
-    entries.iter().map(line).collect()
+    let ready = object.ready().map(|ready| format!("Ready={} {}", ready.status, ready.reason));
+    let ready = ready.unwrap_or_else(|| "no condition yet".to_owned());
+    let remote = remote.map(|remote| format!(", remote {remote}")).unwrap_or_default();
+    let update = if is_true(object, names::UPDATE_AVAILABLE) { ", UpdateAvailable" } else { "" };
+    format!("{} {}: {ready}{remote}{update}", object.resource_type().kind(), object.name())
+}
+
+/// Returns the report in the status of an object, one line per finding.
+pub(super) fn report(object: &Resource) -> Vec<String> {
+    let entries = match object {
+        Resource::Deployment(object) => object.status.iter().flat_map(|status| status.report.clone()).collect(),
+        Resource::Staged(object) => {
+            let status = object.status.clone().unwrap_or_default();
+            [status.previewable_report, status.publishing_report].concat()
+        }
+        Resource::Project(_) | Resource::ClusterProject(_) | Resource::Check(_) => Vec::new(),
+    };
+    findings(&entries).map(|finding| format!("report: {finding}")).collect()
 }
 
 #[cfg(test)]
@@ -196,14 +154,15 @@ mod tests {
                 "report": [{"type": "Error", "title": "No value", "message": "LOG_LEVEL is loud"}],
             },
         });
-        seen.deployments.insert(DEPLOYMENT, serde_json::from_value(deployment).expect("a deployment"));
+        let deployment = serde_json::from_value(deployment).expect("a deployment");
+        seen.put(DEPLOYMENT, Some(Resource::Deployment(Box::new(deployment))));
         for number in 0..=LAST_EVENTS {
             seen.event(format!("Event {number}"));
         }
         let lines = [
             "ConnectorDeployment tax: Ready=False DeploymentFailed, remote Failed (version 3)",
             "It did not work",
-            "report: Error No value: LOG_LEVEL is loud",
+            "report: Error: No value: LOG_LEVEL is loud",
             "Event 1\nEvent 2\nEvent 3\nEvent 4\nEvent 5",
         ];
         assert_eq!(seen.describe(), lines.join("\n"));

@@ -138,7 +138,7 @@ fn without_group(word: &str) -> &str {
 
 /// An object of one of the types.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Resource {
+pub(in crate::cli) enum Resource {
     Project(Box<ConnectProject>),
     Staged(Box<ConnectorStaged>),
     Deployment(Box<ConnectorDeployment>),
@@ -151,7 +151,10 @@ impl Resource {
     ///
     /// # Errors
     /// If it has values that this version does not know.
-    pub(super) fn of(resource_type: ResourceType, object: DynamicObject) -> Result<Self, ParseDynamicObjectError> {
+    pub(in crate::cli) fn of(
+        resource_type: ResourceType,
+        object: DynamicObject,
+    ) -> Result<Self, ParseDynamicObjectError> {
         Ok(match resource_type {
             ResourceType::Project => Self::Project(Box::new(object.try_parse()?)),
             ResourceType::Staged => Self::Staged(Box::new(object.try_parse()?)),
@@ -161,7 +164,7 @@ impl Resource {
         })
     }
 
-    pub(super) fn resource_type(&self) -> ResourceType {
+    pub(in crate::cli) fn resource_type(&self) -> ResourceType {
         match self {
             Self::Project(_) => ResourceType::Project,
             Self::Staged(_) => ResourceType::Staged,
@@ -181,7 +184,7 @@ impl Resource {
         }
     }
 
-    pub(super) fn name(&self) -> &str {
+    pub(in crate::cli) fn name(&self) -> &str {
         self.meta().name.as_deref().unwrap_or_default()
     }
 
@@ -225,7 +228,7 @@ impl Resource {
         self.meta().annotations.as_ref()?.get(name).map(String::as_str)
     }
 
-    pub(super) fn conditions(&self) -> &[Condition] {
+    pub(in crate::cli) fn conditions(&self) -> &[Condition] {
         let conditions = match self {
             Self::Project(object) => object.status.as_ref().map(|status| &status.conditions),
             Self::Staged(object) => object.status.as_ref().map(|status| &status.conditions),
@@ -236,7 +239,7 @@ impl Resource {
         conditions.map(Vec::as_slice).unwrap_or_default()
     }
 
-    pub(super) fn ready(&self) -> Option<&Condition> {
+    pub(in crate::cli) fn ready(&self) -> Option<&Condition> {
         self.conditions().iter().find(|condition| condition.type_ == names::READY)
     }
 

@@ -32,8 +32,12 @@ pub(super) use self::argument::project as project_argument;
 pub(super) use self::doctor::{Doctor, doctor};
 pub(super) use self::failure::{Failed, similar};
 pub(super) use self::follow::TIMEOUT;
+#[cfg(feature = "local-cluster")]
+pub(super) use self::kind::Resource;
 pub(super) use self::kind::ResourceType;
 pub(super) use self::output::{Form, Output};
+#[cfg(feature = "local-cluster")]
+pub(super) use self::page::findings;
 pub(super) use self::record::{RecordType, record};
 pub(super) use self::request::{Request, change};
 pub(super) use self::status::{Status, status};

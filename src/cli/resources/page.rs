@@ -113,7 +113,7 @@ fn conditions(resource: &Resource, view: &View<'_>) -> Vec<Vec<String>> {
 }
 
 /// Returns the entries of a report, each on a line.
-pub(super) fn findings(report: &[ReportEntry]) -> impl Iterator<Item = String> {
+pub(in crate::cli) fn findings(report: &[ReportEntry]) -> impl Iterator<Item = String> {
     report.iter().map(|entry| {
         let place = entry.application.as_deref().map(|name| format!(" in {name}")).unwrap_or_default();
         let message = entry.message.as_deref().map(|message| format!(": {message}")).unwrap_or_default();

@@ -27,8 +27,6 @@ const UNDEPLOY_AGAIN: Duration = Duration::from_secs(12);
 const REFUSED: Duration = Duration::from_mins(10);
 
 const UNAVAILABLE: Closed = Closed { kind: OutageKind::Unavailable, pause: Pause::Moment };
-/// A LIST is due again at once, so the pause after it is longer.
-const NO_LIST: Closed = Closed { kind: OutageKind::Unavailable, pause: Pause::Growing };
 const CREDENTIALS: Closed = Closed { kind: OutageKind::CredentialsRejected, pause: Pause::UntilRepaired };
 const PROJECT: Closed = Closed { kind: OutageKind::ProjectNotFound, pause: Pause::UntilRepaired };
 const PERMISSION: Closed = Closed { kind: OutageKind::PermissionMissing, pause: Pause::UntilRepaired };
@@ -56,17 +54,16 @@ pub(super) fn expected(operation: Operation, fault: &Fault) -> Cell {
 fn look(operation: Operation, says: ReportedState) -> Cell {
     let fails =
         |reason, closed| Cell { knows: Knows::Nothing, again: None, reason: Some(reason), closed: Some(closed) };
-    let unavailable = if operation == Operation::List { NO_LIST } else { UNAVAILABLE };
     match says {
         ReportedState::Fine => Cell { knows: Knows::Worked, again: None, reason: None, closed: None },
         // A list that does not exist is no answer about a deployment.
         ReportedState::Absent if operation == Operation::List => fails(Reason::RequestRejected, PROJECT),
-        ReportedState::AbsentPerhaps if operation == Operation::List => fails(Reason::ServiceUnavailable, unavailable),
+        ReportedState::AbsentPerhaps if operation == Operation::List => fails(Reason::ServiceUnavailable, UNAVAILABLE),
         ReportedState::Absent | ReportedState::AbsentPerhaps => {
             Cell { knows: Knows::Absent, again: None, reason: None, closed: None }
         }
-        ReportedState::Taken => fails(Reason::RequestRejected, unavailable),
-        ReportedState::Fix(reason) | ReportedState::FixPerhaps(reason) => fails(reason, unavailable),
+        ReportedState::Taken => fails(Reason::RequestRejected, UNAVAILABLE),
+        ReportedState::Fix(reason) | ReportedState::FixPerhaps(reason) => fails(reason, UNAVAILABLE),
         ReportedState::Forbidden => fails(Reason::PermissionMissing, PERMISSION),
         ReportedState::Credentials => fails(Reason::CredentialsRejected, CREDENTIALS),
         ReportedState::Throttled(seconds) if operation.needs_token() => {
@@ -79,7 +76,7 @@ fn look(operation: Operation, says: ReportedState) -> Cell {
         | ReportedState::NotThere
         | ReportedState::Broken(_)
         | ReportedState::Unreadable(_)
-        | ReportedState::Open(_) => fails(Reason::ServiceUnavailable, unavailable),
+        | ReportedState::Open(_) => fails(Reason::ServiceUnavailable, UNAVAILABLE),
     }
 }
 

@@ -23,7 +23,7 @@ use super::Error;
 use super::cluster::DemoCluster;
 use super::display::Display;
 use super::manifests::{self, Manifests};
-use super::observed::{ObservedObjects, Shown};
+use super::observed::ObservedObjects;
 use crate::controllers::connector_deployment::state;
 use crate::crd::ConnectorDeployment;
 use crate::names;
@@ -89,7 +89,7 @@ impl<'a> Demo<'a> {
     /// Returns the id of a deployment that was live.
     fn id(&self, name: &str) -> Result<String, Error> {
         let seen = self.seen.borrow();
-        let id = seen.deployments.get(name).and_then(|one| one.status.as_ref()?.id.clone());
+        let id = seen.deployment(name).and_then(|one| one.status.as_ref()?.id.clone());
         id.ok_or_else(|| Error::Otherwise(format!("the live deployment {name} has no id")))
     }
 
@@ -147,13 +147,13 @@ fn as_often(what: &str, count: u64, times: u64) -> Result<(), Error> {
 fn live<'a>(seen: &'a ObservedObjects, name: &str) -> Option<&'a ConnectorDeployment> {
     settled(seen, name).filter(|deployment| {
         deployment.status.as_ref().and_then(|status| status.deployment_status.as_deref()) == Some("Deployed")
-            && deployment.is(names::READY)
+            && seen.is(name, names::READY)
     })
 }
 
 /// Returns the deployment of this name, if its status is about its newest generation and no operation is in progress.
 fn settled<'a>(seen: &'a ObservedObjects, name: &str) -> Option<&'a ConnectorDeployment> {
-    seen.deployments.get(name).filter(|deployment| {
+    seen.deployment(name).filter(|deployment| {
         deployment.status.as_ref().is_some_and(|status| {
             Some(status.observed_generation) == deployment.metadata.generation
                 && state::shown(status).operation.is_none()

@@ -4,7 +4,7 @@
 use super::{Demo, live};
 use crate::cli::demo::Error;
 use crate::cli::demo::manifests::{TAG, UPDATE_POLICY};
-use crate::cli::demo::observed::{LIVE, ObservedObjects, PREVIEW, STAGED, Shown};
+use crate::cli::demo::observed::{LIVE, ObservedObjects, PREVIEW, STAGED};
 use crate::names;
 
 /// The tag that is published second. The first is in the manifest.
@@ -37,7 +37,7 @@ impl Demo<'_> {
             // Without the request, the deployment would read the registry only at its interval.
             self.look_again(LIVE).await?;
             let is_available =
-                |seen: &ObservedObjects| live(seen, LIVE).filter(|live| live.is(names::UPDATE_AVAILABLE)).map(drop);
+                |seen: &ObservedObjects| live(seen, LIVE).filter(|_| seen.is(LIVE, names::UPDATE_AVAILABLE)).map(drop);
             self.until(is_available).await?;
             self.sent_about(LIVE, "updateDeployment", 0)?;
             Ok(format!("Git tag {NEXT_TAG} is published as version 2: {LIVE} reports UpdateAvailable"))
@@ -54,7 +54,7 @@ impl Demo<'_> {
             // A second redeploy would be sent before the operator handles this request.
             self.look_again(LIVE).await?;
             self.sent_about(LIVE, "updateDeployment", 1)?;
-            if self.seen.borrow().deployments.get(LIVE).is_none_or(|live| live.is(names::UPDATE_AVAILABLE)) {
+            if self.seen.borrow().is(LIVE, names::UPDATE_AVAILABLE) {
                 return Err(Error::Otherwise("the latest version runs, but UpdateAvailable is still True".to_owned()));
             }
             Ok("updatePolicy was set to Latest: exactly one redeploy, version 2 is Deployed".to_owned())
@@ -65,11 +65,11 @@ impl Demo<'_> {
 
 /// Whether this tag is published and the resource is ready.
 fn published(seen: &ObservedObjects, tag: &str) -> Option<()> {
-    let staged = seen.staged.get(STAGED).filter(|staged| staged.is(names::READY))?;
+    let staged = seen.staged(STAGED).filter(|_| seen.is(STAGED, names::READY))?;
     (staged.status.as_ref()?.published_tag.as_deref() == Some(tag)).then_some(())
 }
 
 /// Version of the deployed connector.
 fn version(seen: &ObservedObjects) -> Option<i64> {
-    seen.deployments.get(LIVE)?.status.as_ref()?.connector.as_ref()?.version
+    seen.deployment(LIVE)?.status.as_ref()?.connector.as_ref()?.version
 }

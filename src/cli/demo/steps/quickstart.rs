@@ -7,9 +7,8 @@ use super::{Demo, REMOTE_PROJECT, live, settled};
 use crate::cli::commands;
 use crate::cli::demo::Error;
 use crate::cli::demo::manifests::{self, LOG_LEVEL, Manifests, TOKEN};
-use crate::cli::demo::observed::{DEPLOYMENT, LIVE, ObservedObjects, PREVIEW, READING, Shown, WRITING};
+use crate::cli::demo::observed::{DEPLOYMENT, LIVE, ObservedObjects, PREVIEW, READING, WRITING, report};
 use crate::controllers::connector_deployment::state;
-use crate::crd::ConnectorDeployment;
 use crate::names;
 
 /// The connector to deploy, and the search text for it.
@@ -69,8 +68,7 @@ impl Demo<'_> {
     pub(in crate::cli::demo) async fn check(&self) -> Result<(), Error> {
         self.step("the actions are checked", async {
             self.apply(&Manifests::read(manifests::CHECK, &self.remote.url())?).await?;
-            let passed =
-                |seen: &ObservedObjects, name| seen.checks.get(name).is_some_and(|check| check.is(names::READY));
+            let passed = |seen: &ObservedObjects, name| seen.is(name, names::READY);
             self.until(|seen| (passed(seen, WRITING) && passed(seen, READING)).then_some(())).await?;
             self.sent("writeFrontasticActionPost", 1)?;
             Ok("The actions addToCart and getCart answer as they should: CheckPassed".to_owned())
@@ -107,8 +105,8 @@ impl Demo<'_> {
         let changes = self.quickstart.edit(LOG_LEVEL, "loud");
         self.step("the rejected value is reported", async {
             self.apply(&changes).await?;
-            let failed = self.until(|seen| failed(seen).cloned()).await?;
-            Ok(format!("LOG_LEVEL was set to loud: Failed, with its {}", failed.report().join("; ")))
+            let report = self.until(failed).await?;
+            Ok(format!("LOG_LEVEL was set to loud: Failed, with its {}", report.join("; ")))
         })
         .await
     }
@@ -133,7 +131,7 @@ impl Demo<'_> {
             for name in all {
                 self.deployments().delete(name, &DeleteParams::default()).await?;
             }
-            self.until(|seen| seen.deployments.is_empty().then_some(())).await?;
+            self.until(|seen| all.iter().all(|name| seen.get(name).is_none()).then_some(())).await?;
             for id in ids {
                 if self.remote.world().read(REMOTE_PROJECT, &Selector::Id(id), self.remote.now()).is_ok() {
                     return Err(Error::Otherwise("a remote deployment outlived its resource".to_owned()));
@@ -157,7 +155,7 @@ struct AppliedVersion {
 
 impl AppliedVersion {
     fn of(seen: &ObservedObjects) -> Self {
-        let status = seen.deployments.get(DEPLOYMENT).and_then(|deployment| deployment.status.as_ref());
+        let status = seen.deployment(DEPLOYMENT).and_then(|deployment| deployment.status.as_ref());
         Self {
             digest: status.and_then(|status| state::applied(status)?.0),
             version: status.and_then(|status| status.version),
@@ -165,11 +163,11 @@ impl AppliedVersion {
     }
 }
 
-/// Returns the deployment, if its newest generation failed and the status has a report.
-fn failed(seen: &ObservedObjects) -> Option<&ConnectorDeployment> {
-    settled(seen, DEPLOYMENT).filter(|deployment| {
-        deployment.status.as_ref().and_then(|status| status.deployment_status.as_deref()) == Some("Failed")
-            && deployment.condition(names::READY).is_some_and(|ready| ready.status == "False")
-            && !deployment.report().is_empty()
-    })
+/// Returns the report in the status of the deployment, if its newest generation failed and there is one.
+fn failed(seen: &ObservedObjects) -> Option<Vec<String>> {
+    let status = settled(seen, DEPLOYMENT)?.status.as_ref()?;
+    let object = seen.get(DEPLOYMENT)?;
+    let failed = status.deployment_status.as_deref() == Some("Failed")
+        && object.ready().is_some_and(|ready| ready.status == "False");
+    failed.then(|| report(object)).filter(|report| !report.is_empty())
 }

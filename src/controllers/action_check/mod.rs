@@ -44,7 +44,7 @@ pub async fn reconcile(object: Arc<ActionCheck>, context: Arc<Context>) -> (Acti
     let object_ref = ObjectRef::check(&object.namespace().unwrap_or_default(), &object.name_any());
     let api = Api::<ActionCheck>::namespaced(context.client.clone(), &object_ref.namespace);
     // Its labels have moved it to another install, which the watch will show.
-    if !context.scope.selects(object.labels()) {
+    if !context.settings.scope.selects(object.labels()) {
         gone(&context, &object_ref);
         return (Action::await_change(), ReconcileOutcome::Gone);
     }
@@ -54,7 +54,7 @@ pub async fn reconcile(object: Arc<ActionCheck>, context: Arc<Context>) -> (Acti
     match Box::pin(run.reconcile()).await {
         Ok((again, ended)) => {
             // Nothing here follows the deployment of another install.
-            let is_elsewhere = run.object.spec.after.is_some() && context.scope.is_shard();
+            let is_elsewhere = run.object.spec.after.is_some() && context.settings.scope.is_shard();
             let again = again.into_iter().chain(is_elsewhere.then_some(OTHER_SHARD_AGAIN)).min();
             context.requeue_timers.set(&object_ref, again);
             (Action::await_change(), ended)
@@ -142,13 +142,13 @@ impl Reconciler<'_> {
         let frontend = observe::frontend(context, namespace, spec).await?;
         let invalid = |message| ConditionUpdate::new(Reason::ConfigurationInvalid, message);
         let desired = desired::from_spec(spec, &frontend, headers).map_err(invalid)?;
-        let endpoint = context.actions.endpoint(&desired.url).map_err(|refused| {
+        let endpoint = context.settings.actions.endpoint(&desired.url).map_err(|refused| {
             let message = remedy::of_host("frontend", &refused, HostList::Action);
             ConditionUpdate::new(Reason::HostNotAllowed, message)
         })?;
         let expected = Expected::read(&spec.expect).map_err(invalid)?;
         let request = desired.action.request(&desired.preset, &endpoint).map_err(|bad| invalid(bad.to_string()))?;
-        let client = context.actions.client(endpoint, spec.effective_timeout(), expect::LARGEST_ANSWER);
+        let client = context.settings.actions.client(endpoint, spec.effective_timeout(), expect::LARGEST_ANSWER);
         let client = client.map_err(|why| ConditionUpdate::new(Reason::InternalError, why))?;
         Ok(Prepared { client, request, masker: desired.action.masker(), expected })
     }

@@ -126,7 +126,7 @@ pub(super) async fn headers(
         let secret = match secrets.entry(name) {
             Entry::Occupied(read) => read.into_mut(),
             Entry::Vacant(unread) => {
-                unread.insert(secret::named(&context.client, &context.secrets, namespace, name).await??)
+                unread.insert(secret::named(&context.client, &context.settings.secrets, namespace, name).await??)
             }
         };
         let secret = secret.as_ref().ok_or_else(|| secret::missing(name, &field))?;

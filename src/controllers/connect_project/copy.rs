@@ -34,11 +34,11 @@ fn name<P: ProjectObject>(object: &P) -> String {
 
 /// Returns where the copy of a project is, for messages.
 pub(super) fn place<P: ProjectObject>(context: &Context, object: &P) -> String {
-    format!("{}/{}", context.operator_namespace, name(object))
+    format!("{}/{}", context.settings.operator_namespace, name(object))
 }
 
 fn api(context: &Context) -> Api<Secret> {
-    Api::namespaced(context.client.clone(), &context.operator_namespace)
+    Api::namespaced(context.client.clone(), &context.settings.operator_namespace)
 }
 
 /// Reads the copy, if it exists.
@@ -46,7 +46,7 @@ fn api(context: &Context) -> Api<Secret> {
 /// # Errors
 /// Errors of the API server.
 pub(super) async fn read<P: ProjectObject>(context: &Context, object: &P) -> Result<Option<Secret>, kube::Error> {
-    secret::read(&context.client, &context.operator_namespace, &name(object)).await
+    secret::read(&context.client, &context.settings.operator_namespace, &name(object)).await
 }
 
 /// Writes the copy if it differs from the Secret. Returns the condition for users if it cannot be written.
@@ -67,7 +67,7 @@ pub(super) async fn keep<P: ProjectObject>(
          namespace was deleted: let the operator get, list, create, patch and delete Secrets in the namespace {} ({}). \
          {}",
         place(context, object),
-        context.operator_namespace,
+        context.settings.operator_namespace,
         status.message,
         refusal::LABELS
     );
@@ -79,7 +79,7 @@ async fn write<P: ProjectObject>(context: &Context, object: &P, original: &Secre
     let keys = [credentials.client_id_key(), credentials.client_secret_key(), names::SCOPES];
     let mut data = original.data.clone().unwrap_or_default();
     data.retain(|key, _| keys.contains(&key.as_str()));
-    let (api, name, mut labels) = (api(context), name(object), context.scope.labels());
+    let (api, name, mut labels) = (api(context), name(object), context.settings.scope.labels());
     labels.insert(names::PROJECT_NAMESPACE.to_owned(), object.namespace().unwrap_or_default());
     let written = if let Some(found) = read(context, object).await? {
         let Some(change) = merge_patch(&json!(found.data), &json!(data)) else { return Ok(()) };
@@ -126,7 +126,7 @@ pub(super) async fn remove<P: ProjectObject>(context: &Context, object: &P) -> R
 pub async fn sweep(context: Arc<Context>, namespaces: Vec<String>) {
     loop {
         if let Err(error) = sweep_once(&context, &namespaces).await {
-            let (namespace, error) = (&context.operator_namespace, with_causes(&error));
+            let (namespace, error) = (&context.settings.operator_namespace, with_causes(&error));
             tracing::warn!(%namespace, error, "cannot search for copies of credentials whose project is deleted");
         }
         context.clock.sleep(SWEEP_AGAIN).await;

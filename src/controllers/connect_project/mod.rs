@@ -102,7 +102,7 @@ impl<P: ProjectObject> Reconciler<'_, P> {
             return Ok(ReconcileOutcome::Gone);
         }
         let secret = self.object.project().credentials_secret_ref.name.clone();
-        let namespace = self.object.own_namespace(&context.operator_namespace);
+        let namespace = self.object.own_namespace(&context.settings.operator_namespace);
         context.references.set_in(object_ref, &namespace, [(Named::Secret, secret)].into());
         // The finalizer comes first: from here on, resources may use the project.
         match reconcile::ensure_finalizer(&self.api, &*self.object).await {
@@ -125,7 +125,7 @@ impl<P: ProjectObject> Reconciler<'_, P> {
 
     /// Whether this install manages the project.
     fn is_managed(&self) -> bool {
-        self.context.scope.selects(self.object.labels())
+        self.context.settings.scope.selects(self.object.labels())
     }
 
     /// Rule 24: removes the finalizer of a project that is being deleted once nothing names it; its copy is deleted first.
@@ -137,7 +137,7 @@ impl<P: ProjectObject> Reconciler<'_, P> {
             return Ok(users);
         }
         // No reconcile finds the remote from here on. Count again: one that began just before may use it.
-        context.projects.forget(object_ref);
+        context.memory.projects.forget(object_ref);
         context.remotes.release(object_ref);
         let users = observe::users(context, &*self.object).await?;
         if users.is_none() {
@@ -238,7 +238,7 @@ fn publish<P: ProjectObject>(
     let http_api_url = object.project().effective_http_api_url();
     let project =
         Project { identity: object.project().identity(), region, http_api_url, remote: remote.clone(), login };
-    let before = context.projects.insert(object_ref, Some(project.clone())).flatten();
+    let before = context.memory.projects.insert(object_ref, Some(project.clone())).flatten();
     if !before.is_some_and(|before| project.is_same(&before)) {
         context.enqueue_users_of_project(object_ref);
         // The project itself, too: if it was deleted during this reconcile, the next one notices.
@@ -253,7 +253,7 @@ pub(super) fn publish_failure<P: ProjectObject>(
     object_ref: &ObjectRef,
     condition: &ConditionUpdate,
 ) {
-    let unusable = context.projects.get(object_ref).flatten().is_none_or(|project| project.remote.is_err());
+    let unusable = context.memory.projects.get(object_ref).flatten().is_none_or(|project| project.remote.is_err());
     if unusable && object.meta().deletion_timestamp.is_none() {
         publish(object, context, object_ref, &Err(condition.clone()));
     }
@@ -276,7 +276,7 @@ fn credentials_keys(project: &ConnectProjectSpec) -> String {
 fn forget(context: &Context, object_ref: &ObjectRef) {
     context.requeue_timers.set(object_ref, None);
     context.remotes.release(object_ref);
-    context.projects.forget(object_ref);
+    context.memory.projects.forget(object_ref);
     context.references.forget(object_ref);
 }
 

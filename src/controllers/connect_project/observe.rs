@@ -45,8 +45,8 @@ pub(super) enum Credentials {
 /// Errors of the API server.
 pub(super) async fn credentials<P: ProjectObject>(context: &Context, object: &P) -> Result<Credentials, kube::Error> {
     let name = &object.project().credentials_secret_ref.name;
-    let namespace = object.own_namespace(&context.operator_namespace);
-    let found = match secret::named(&context.client, &context.secrets, &namespace, name).await? {
+    let namespace = object.own_namespace(&context.settings.operator_namespace);
+    let found = match secret::named(&context.client, &context.settings.secrets, &namespace, name).await? {
         Ok(found) => found,
         Err(condition) => return Ok(Credentials::Unusable(condition)),
     };

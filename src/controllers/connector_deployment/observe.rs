@@ -57,9 +57,9 @@ pub async fn contents(
             Err(reading) => reading,
         };
         let found = match kind {
-            Named::Secret => {
-                secret::named(&context.client, &context.secrets, namespace, name).await?.map(|it| it.map(of_secret))
-            }
+            Named::Secret => secret::named(&context.client, &context.settings.secrets, namespace, name)
+                .await?
+                .map(|it| it.map(of_secret)),
             Named::ConfigMap => match config_maps.get_opt(name).await {
                 Ok(found) => Ok(found.map(of_config_map)),
                 Err(error) => Err(refusal::condition(Access::Read, &format!("get ConfigMap {name}"), error)?),

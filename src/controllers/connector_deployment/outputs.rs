@@ -38,7 +38,7 @@ pub(super) async fn write(
     };
     // A policy of the namespace that its users meet with labels of the resource is met by what follows from it, too.
     let mut labels = object.labels().clone();
-    labels.extend(context.scope.labels());
+    labels.extend(context.settings.scope.labels());
     let found = match api.get_opt(&wanted.name).await {
         Ok(found) => found,
         Err(error) => return refused(Access::Read, "get", error),

@@ -43,7 +43,7 @@ pub async fn reconcile(object: Arc<ConnectorStaged>, context: Arc<Context>) -> (
     let object_ref = object_ref(&*object);
     context.requeue_timers.set(&object_ref, None);
     // Its labels have moved it to another install, or its deletion waits for others.
-    if !is_ours(&*object) || !context.scope.selects(object.labels()) {
+    if !is_ours(&*object) || !context.settings.scope.selects(object.labels()) {
         forget(&context, &object_ref);
         return (Action::await_change(), ReconcileOutcome::Gone);
     }
@@ -60,7 +60,7 @@ pub async fn reconcile(object: Arc<ConnectorStaged>, context: Arc<Context>) -> (
         unwritten.pause_after((&context, "Reconcile"), &object, error, refused)
     };
     let (action, ended) = reconcile::conclude(&context, &object_ref, outcome, reason, pause);
-    context.staged.insert(&object_ref, memory);
+    context.memory.staged.insert(&object_ref, memory);
     if ended == ReconcileOutcome::Gone {
         forget(&context, &object_ref);
     }
@@ -70,7 +70,7 @@ pub async fn reconcile(object: Arc<ConnectorStaged>, context: Arc<Context>) -> (
 /// Forgets everything about a resource that is gone, or left to others.
 pub fn forget(context: &Context, object_ref: &ObjectRef) {
     record::forget(context, object_ref);
-    if context.staged.forget(object_ref).is_some() {
+    if context.memory.staged.forget(object_ref).is_some() {
         context.enqueue_users(Named::Staged, &object_ref.namespace, &object_ref.name);
     }
 }
@@ -99,7 +99,7 @@ impl<'a> Reconciler<'a> {
     fn new(context: &'a Context, object_ref: &'a ObjectRef, object: ConnectorStaged) -> Self {
         let api = Api::namespaced(context.client.clone(), &object_ref.namespace);
         let uid = object.uid().unwrap_or_default();
-        let kept = context.staged.get(object_ref).filter(|memory| memory.uid == uid);
+        let kept = context.memory.staged.get(object_ref).filter(|memory| memory.uid == uid);
         let memory = kept.unwrap_or_else(|| Box::new(StagedMemory { uid, ..StagedMemory::default() }));
         Self { context, object_ref, api, object, identity: None, memory, unwritten: Unwritten::default() }
     }
@@ -238,7 +238,7 @@ impl<'a> Reconciler<'a> {
         self.memory.kubernetes_error_backoff = KubernetesErrorBackoff::default();
         self.annotate(&decision.state).await?;
         let mut interval = self.interval();
-        if outcome == Outcome::AwaitingProof && self.context.scope.is_shard() {
+        if outcome == Outcome::AwaitingProof && self.context.settings.scope.is_shard() {
             // Another install may reconcile the objects that it waits for, and does not enqueue this resource.
             interval = interval.min(OTHER_SHARD_AGAIN);
         }

@@ -13,7 +13,6 @@ use std::time::Duration;
 use clock::Clock;
 use kube::runtime::events::EventType;
 use kube::{Client, Resource};
-use tokio::sync::mpsc::UnboundedSender;
 
 use self::content_cache::ContentCache;
 use self::event_recorder::{EventRecorder, NewEvent};
@@ -52,20 +51,14 @@ pub struct Context {
     pub client: Client,
     /// The clock.
     pub clock: Clock,
-    /// Every remote project.
-    pub remotes: Arc<Remotes>,
-    /// Makes the clients of frontends.
-    pub actions: Arc<dyn ActionFactory>,
+    /// What was set at the start.
+    pub settings: Settings,
+    /// The metrics of this process.
+    pub metrics: Arc<Metrics>,
     /// Publishes Events.
     pub recorder: EventRecorder,
-    /// Deletion policy of `ConnectorDeployment`s that name none; `None`: it depends on their type.
-    pub default_deletion_policy: Option<DeletionPolicy>,
-    /// Which Secrets resources may name.
-    pub secrets: secret::Policy,
-    /// Which objects this install works on, and the labels of what it creates.
-    pub scope: Scope,
-    /// Key of the digests.
-    pub digest_key: DigestKey,
+    /// Every remote project.
+    pub remotes: Arc<Remotes>,
     /// Which resources name which Secret, ConfigMap, project or deployment.
     pub references: References,
     /// The Secrets and ConfigMaps that were just read.
@@ -74,29 +67,45 @@ pub struct Context {
     pub keys: KeyOwnership,
     /// Which namespaces may use which `ClusterConnectProject`.
     pub permissions: NamespacePermissions,
-    /// The last result of each project that exists; `None`: it was not reconciled yet.
-    pub projects: ObjectMap<Option<Project>>,
-    /// Namespace of the operator's own objects: the copies of credentials, and the credentials of `ClusterConnectProject`s.
-    pub operator_namespace: String,
-    /// What is kept between reconciles of a `ConnectorDeployment`.
-    pub deployment_caches: Memories<ConnectorDeployment>,
-    /// What is kept between reconciles of a `ConnectorStaged`.
-    pub staged: Memories<ConnectorStaged>,
+    /// What is kept between reconciles.
+    pub memory: Memory,
     /// When each resource is reconciled again.
     pub requeue_timers: Arc<RequeueTimers>,
+}
+
+/// What was set at the start.
+pub struct Settings {
+    /// Namespace of the operator's own objects: the copies of credentials, and the credentials of `ClusterConnectProject`s.
+    pub operator_namespace: String,
+    /// Deletion policy of `ConnectorDeployment`s that name none; `None`: it depends on their type.
+    pub default_deletion_policy: Option<DeletionPolicy>,
+    /// Which Secrets resources may name.
+    pub secrets: secret::Policy,
+    /// Which objects this install works on, and the labels of what it creates.
+    pub scope: Scope,
+    /// Key of the digests.
+    pub digest_key: DigestKey,
+    /// Makes the clients of frontends.
+    pub actions: Arc<dyn ActionFactory>,
+}
+
+/// What is kept between reconciles, to save time. Losing it costs no call that changes anything.
+#[derive(Default)]
+pub struct Memory {
+    /// Of each `ConnectorDeployment`.
+    pub deployments: Memories<ConnectorDeployment>,
+    /// Of each `ConnectorStaged`.
+    pub staged: Memories<ConnectorStaged>,
+    /// The last result of each project that exists; `None`: it was not reconciled yet.
+    pub projects: ObjectMap<Option<Project>>,
     /// Consecutive reconciles of each resource that panicked (`reconcile/panics.rs`).
     pub panics: ObjectMap<u32>,
-    /// The metrics of this process.
-    pub metrics: Arc<Metrics>,
-    /// Channel of the resources to reconcile.
-    pub enqueue: UnboundedSender<ObjectRef>,
 }
 
 impl Context {
     /// Enqueues a resource.
     pub fn enqueue(&self, object_ref: ObjectRef) {
-        // The receiver is closed when the operator ends.
-        let _ = self.enqueue.send(object_ref);
+        self.requeue_timers.enqueue(object_ref);
     }
 
     /// Records that a watch has shown a change of a resource by a user, before it is enqueued.
@@ -129,7 +138,7 @@ impl Context {
         if self.permissions.permission(project, namespace) != Permission::Granted {
             return None;
         }
-        let known = self.projects.get(project)??;
+        let known = self.memory.projects.get(project)??;
         known.remote.is_ok_and(|remote| remote.has_answered()).then_some(known.identity)
     }
 
@@ -147,11 +156,10 @@ impl Context {
     /// exists.
     #[must_use]
     pub fn object_refs(&self) -> BTreeSet<ObjectRef> {
-        let kept =
-            [self.deployment_caches.object_refs(), self.projects.object_refs(), self.requeue_timers.object_refs()];
-        let kept = kept.into_iter().chain([self.references.object_refs(), self.remotes.object_refs()]);
-        let kept = kept.chain([self.staged.object_refs(), self.keys.object_refs()]);
-        kept.chain([self.panics.object_refs()]).flatten().collect()
+        let Memory { deployments, staged, projects, panics } = &self.memory;
+        let kept = [deployments.object_refs(), staged.object_refs(), projects.object_refs(), panics.object_refs()];
+        let others = [self.references.object_refs(), self.remotes.object_refs(), self.keys.object_refs()];
+        kept.into_iter().chain(others).chain([self.requeue_timers.object_refs()]).flatten().collect()
     }
 
     /// Publishes an Event about a condition, and logs it.

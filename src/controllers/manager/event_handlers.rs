@@ -20,7 +20,7 @@ use crate::controllers::references::sources::Sources;
 
 /// Forgets everything about a resource that no longer exists.
 pub fn forget(context: &Context, object_ref: &ObjectRef) {
-    context.panics.forget(object_ref);
+    context.memory.panics.forget(object_ref);
     match object_ref.kind {
         Kind::Deployment => {
             connector_deployment::forget(context, object_ref);
@@ -152,7 +152,7 @@ fn seen<K: ManagedKind>(context: &Context, object: &K) {
         permitted(context, context.permissions.saw_project(&object_ref.name, &allowed));
     }
     if K::KIND.is_project() {
-        context.projects.with(|projects| {
+        context.memory.projects.with(|projects| {
             projects.entry(object_ref.clone()).or_default();
         });
     }

@@ -31,12 +31,11 @@ use self::dispatch::{Route, dispatch};
 use self::scope::Scope;
 use crate::controllers::clients::action_factory::ActionFactory;
 use crate::controllers::connect_project::copy;
-use crate::controllers::context::Context;
 use crate::controllers::context::content_cache::{self, ContentCache};
 use crate::controllers::context::event_recorder::EventRecorder;
+use crate::controllers::context::{Context, Memory, Settings};
 use crate::controllers::initial_lists::{self, InitialLists};
 use crate::controllers::key_ownership::KeyOwnership;
-use crate::controllers::object_map::ObjectMap;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::objects::secret;
 use crate::controllers::project_access::namespace_permissions::NamespacePermissions;
@@ -105,26 +104,24 @@ pub fn context(options: &Options, scopes: usize, enqueue: &UnboundedSender<Objec
     Arc::new(Context {
         client: options.client.clone(),
         clock: clock.clone(),
-        remotes,
-        actions: Arc::clone(&options.actions),
+        settings: Settings {
+            operator_namespace: options.operator_namespace.clone(),
+            default_deletion_policy: options.default_deletion_policy,
+            secrets: options.secrets.clone(),
+            scope: options.scope.clone(),
+            digest_key: options.digest_key.clone(),
+            actions: Arc::clone(&options.actions),
+        },
+        metrics: Arc::clone(&options.metrics),
         recorder: EventRecorder::default(),
-        default_deletion_policy: options.default_deletion_policy,
-        secrets: options.secrets.clone(),
-        scope: options.scope.clone(),
-        digest_key: options.digest_key.clone(),
+        remotes,
         references: References::default(),
+        contents: ContentCache::default(),
         // Each scope has a list of deployments and one of staged connectors.
         keys: KeyOwnership::new(2 * scopes, enqueue.clone()),
         permissions: NamespacePermissions::new(shares),
-        projects: ObjectMap::default(),
-        contents: ContentCache::default(),
-        operator_namespace: options.operator_namespace.clone(),
-        deployment_caches: ObjectMap::default(),
-        staged: ObjectMap::default(),
+        memory: Memory::default(),
         requeue_timers: Arc::new(RequeueTimers::new(clock.clone(), enqueue.clone())),
-        panics: ObjectMap::default(),
-        metrics: Arc::clone(&options.metrics),
-        enqueue: enqueue.clone(),
     })
 }
 

@@ -139,7 +139,7 @@ async fn catch_panic<R: Reconciled>(
 ) -> (Action, ReconcileOutcome) {
     let reconcile = R::reconcile(Arc::clone(&object), Arc::clone(&context));
     if let Ok(done) = AssertUnwindSafe(reconcile).catch_unwind().await {
-        context.panics.forget(&object_ref);
+        context.memory.panics.forget(&object_ref);
         return done;
     }
     // This is still the thread of the panic, because nothing was awaited since.
@@ -150,7 +150,7 @@ async fn catch_panic<R: Reconciled>(
     if let Err(error) = R::report_panic(&object, &context, &condition).await {
         tracing::warn!(%error, "the panic cannot be reported in the status");
     }
-    let pause = backoff::pause(panics::count(&context.panics, &object_ref));
+    let pause = backoff::pause(panics::count(&context.memory.panics, &object_ref));
     context.requeue_timers.set(&object_ref, Some(pause));
     (Action::await_change(), ReconcileOutcome::Panicked)
 }

@@ -37,6 +37,12 @@ impl RequeueTimers {
         Self { clock, enqueue, notify: Notify::new(), set: Mutex::default() }
     }
 
+    /// Enqueues a resource now. A timer of it stays.
+    pub fn enqueue(&self, object_ref: ObjectRef) {
+        // There is no receiver when the operator ends.
+        let _ = self.enqueue.send(object_ref);
+    }
+
     /// Sets the timer of `object_ref` to `pause` from now, in place of an earlier one; `None` clears it.
     pub fn set(&self, object_ref: &ObjectRef, pause: Option<Duration>) {
         let at = pause.map(|pause| later(self.clock.now(), pause));
@@ -71,8 +77,7 @@ impl RequeueTimers {
         loop {
             let due = self.due();
             for object_ref in due {
-                // There is no receiver when the operator ends.
-                let _ = self.enqueue.send(object_ref);
+                self.enqueue(object_ref);
             }
             let next = self.set.lock().order.first().map_or(Timestamp::MAX, |(at, _)| *at);
             tokio::select! {

@@ -93,7 +93,7 @@ pub(in crate::controllers) async fn report<K: ManagedKind>(
     };
     // The reconcile may have written the object before it panicked, so its own copy may be outdated.
     let Some(found) = api.get_opt(&object_ref.name).await? else { return Ok(()) };
-    if !context.scope.selects(found.labels()) || found.meta().uid != object.meta().uid {
+    if !context.settings.scope.selects(found.labels()) || found.meta().uid != object.meta().uid {
         return Ok(());
     }
     let Some(patch) = patch(&found, condition, context.clock.now()) else { return Ok(()) };

@@ -96,7 +96,7 @@ pub async fn project<K: ManagedKind>(
     let is_granted = context.permissions.permission(project, &namespace) == Permission::Granted;
     // Its controller enqueues the resources that name it once it knows the project.
     let not_yet = Stop::End(Next::Again(Some(NOT_YET_RECONCILED_AGAIN)));
-    match context.projects.get(project) {
+    match context.memory.projects.get(project) {
         Some(Some(found)) if is_granted => {
             return match identity_changed(object, &found.identity) {
                 Some(condition) => Err(Stop::Report(condition, Some(interval))),

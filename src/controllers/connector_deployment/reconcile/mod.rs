@@ -67,7 +67,7 @@ pub async fn reconcile(object: Arc<ConnectorDeployment>, context: Arc<Context>) 
     let object_ref = object_ref(&*object);
     context.requeue_timers.set(&object_ref, None);
     // Its labels have moved it to another install, or its deletion waits for others.
-    if !context.scope.selects(object.labels()) || !is_ours(&*object) {
+    if !context.settings.scope.selects(object.labels()) || !is_ours(&*object) {
         forget(&context, &object_ref);
         return (Action::await_change(), ReconcileOutcome::Gone);
     }
@@ -87,7 +87,7 @@ pub async fn reconcile(object: Arc<ConnectorDeployment>, context: Arc<Context>) 
     if ended == ReconcileOutcome::Gone {
         forget(&context, &object_ref);
     } else {
-        context.deployment_caches.insert(&object_ref, cache);
+        context.memory.deployments.insert(&object_ref, cache);
     }
     (action, ended)
 }
@@ -95,7 +95,7 @@ pub async fn reconcile(object: Arc<ConnectorDeployment>, context: Arc<Context>) 
 /// Forgets everything about a resource that does not exist any more, or that is left to others.
 pub fn forget(context: &Context, object_ref: &ObjectRef) {
     record::forget(context, object_ref);
-    context.deployment_caches.forget(object_ref);
+    context.memory.deployments.forget(object_ref);
 }
 
 /// One reconcile of one resource.
@@ -115,7 +115,7 @@ impl<'a> Reconciler<'a> {
     fn new(context: &'a Context, object_ref: &'a ObjectRef, object: Arc<ConnectorDeployment>) -> Self {
         let api = Api::namespaced(context.client.clone(), &object_ref.namespace);
         let uid = object.uid().unwrap_or_default();
-        let kept = context.deployment_caches.forget(object_ref).filter(|kept| kept.uid == uid);
+        let kept = context.memory.deployments.forget(object_ref).filter(|kept| kept.uid == uid);
         let cache = kept.unwrap_or_else(|| Box::new(LocalCache { uid, ..LocalCache::default() }));
         Self { context, object_ref, api, object, unwritten: Unwritten::default(), cache, permit: None }
     }

@@ -138,7 +138,7 @@ impl Reconciler<'_> {
             suspended: spec.suspend,
             newer: inputs.map_or(Newer::Unknown, |inputs| self.newer(inputs, record)),
             wanted: identity.cloned(),
-            deletion_policy: spec.deletion_policy_of(self.context.default_deletion_policy),
+            deletion_policy: spec.deletion_policy_of(self.context.settings.default_deletion_policy),
             record,
             texts: inputs.map_or(Texts::Unchanged, |inputs| self.texts(inputs, persisted)),
             handled_reconcile: request.map(|(request, _)| request.clone()),

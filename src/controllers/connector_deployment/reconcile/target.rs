@@ -16,12 +16,12 @@ use super::Reconciler;
 impl Reconciler<'_> {
     /// Returns the key of the digests of its namespace.
     pub(super) fn digests(&self) -> DigestKey {
-        self.context.digest_key.of_namespace(&self.object_ref.namespace)
+        self.context.settings.digest_key.of_namespace(&self.object_ref.namespace)
     }
 
     /// Returns what happens to the remote when the object is deleted; `None`: it is not being deleted.
     pub(super) fn deletion(&self) -> Option<DeletionPolicy> {
-        intent::deletion(&self.object, self.context.default_deletion_policy)
+        intent::deletion(&self.object, self.context.settings.default_deletion_policy)
     }
 
     /// Returns the connector; `None` while the resource is being deleted and the connector is no longer known.
@@ -50,7 +50,7 @@ impl Reconciler<'_> {
         if self.is_deleting() {
             return Ok(Some(found.connector()));
         }
-        if !self.context.scope.selects(found.labels()) {
+        if !self.context.settings.scope.selects(found.labels()) {
             let message = format!(
                 "ConnectorStaged {name} has labels that this install of the operator does not select: give it those of \
                  this deployment"

@@ -92,13 +92,13 @@ impl Reconciler<'_> {
     /// Returns what to look up, with the credentials of the project or those that the spec names.
     async fn lookup(&self, remote: &Remote, verify: &Verify) -> Result<Result<Lookup, ConditionUpdate>, kube::Error> {
         let object_ref = self.project();
-        let Some(Some(Project { http_api_url, .. })) = self.context.projects.get(&object_ref) else {
+        let Some(Some(Project { http_api_url, .. })) = self.context.memory.projects.get(&object_ref) else {
             return Ok(Err(self.unverified("The project is not known yet".to_owned())));
         };
         let mut settings = remote.settings();
         if let Some(reference) = &verify.credentials_ref {
             let (client, namespace) = (&self.context.client, &self.object_ref.namespace);
-            let found = match secret::named(client, &self.context.secrets, namespace, &reference.name).await? {
+            let found = match secret::named(client, &self.context.settings.secrets, namespace, &reference.name).await? {
                 Ok(found) => found,
                 Err(condition) => return Ok(Err(condition)),
             };

@@ -5,7 +5,8 @@ use std::time::Duration;
 use dev_server::{Fault, FaultAnswer};
 use serde_json::json;
 
-use super::{Leaping, QUIET, QUIET_PERIOD, ready, status};
+use super::{Leaping, QUIET, QUIET_PERIOD, ready, state, status};
+use crate::trouble::pace::{FINE, meanwhile};
 
 /// After this time no effect of the last write is expected any more.
 const LATE: Duration = Duration::from_mins(5);
@@ -92,6 +93,25 @@ async fn rule_05_reads_by_id_that_are_wrong_for_long_change_nothing_at_the_remot
         assert_eq!(shop.dev.world().all(now).len(), 1, "{policy}");
         assert_eq!(shop.sent()[1..], [0, 0], "{policy}");
     }
+}
+
+#[tokio::test]
+async fn rule_05_a_deployment_that_no_read_by_id_or_key_finds_is_kept_once_one_does() {
+    let shop = Leaping::open().await;
+    shop.apply_deployment(&json!({"drift": {"policy": "Correct"}})).await;
+    let id = status(&shop.finish("Deployed").await).id;
+    shop.clock.step(LATE);
+    for operation in ["getDeploymentById", "getDeploymentByKey"] {
+        shop.dev.fault(Fault::of(operation, not_there())).unwrap();
+    }
+    let creates = shop.until("it is taken for gone", |object| state(object).operation.is_some());
+    meanwhile(&shop.clock, FINE, creates).await;
+    shop.pass(QUIET_PERIOD).await;
+    shop.dev.clear_faults();
+    let found = meanwhile(&shop.clock, FINE, shop.until_reason("Deployed")).await;
+    assert_eq!(status(&found).id, id);
+    assert_eq!(shop.dev.world().all(shop.dev.now()).len(), 1);
+    assert_eq!(shop.sent()[1..], [0, 0], "no redeploy and no undeploy");
 }
 
 #[tokio::test]

@@ -77,8 +77,11 @@ fn create_planned(input: &Input<'_>, operation: &Operation) -> Decision {
     let old = input.persisted.id.as_deref();
     match input.observation {
         Observation::Present(observed) if old != Some(observed.id.as_str()) => create_found(input, operation, observed),
-        // Absent, or a stale read of the id that is known to be gone.
-        _ => create_absent(input, operation),
+        // Either the read is stale, or those were wrong that proved the record to be gone: nothing is sent meanwhile. The service
+        // gives a key once, so once what this operation may have created had to be visible, it has created nothing.
+        Observation::Present(_) if input.age(operation) < LIMIT + LAG => wait(input, operation, LIMIT + LAG),
+        Observation::Present(_) => input.re_evaluate(PersistedState { operation: None, ..input.persisted.clone() }),
+        Observation::Absent { .. } => create_absent(input, operation),
     }
 }
 

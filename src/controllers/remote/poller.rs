@@ -122,6 +122,8 @@ impl Remote {
     /// Reads all pages, then reads by id what was due and is on no page.
     async fn list(&self, client: &GuardedClient, mut due: Vec<Box<str>>) {
         let (started, mut total) = (self.clock.now(), 0);
+        // The request of a page leaves once the page before was handled.
+        let mut at = started;
         let mut pages = std::pin::pin!(paging::deployments(client).try_chunks(PAGE));
         while let Some(page) = pages.next().await {
             let now = self.clock.now();
@@ -129,7 +131,7 @@ impl Remote {
                 let (enqueued, failed) = match page {
                     Ok(page) => {
                         total += page.len() as u64;
-                        (state.records.observe_page(&page, started, now, &mut state.jitter), false)
+                        (state.records.observe_page(&page, at, now, &mut state.jitter), false)
                     }
                     Err(error) => {
                         due.retain(|id| state.records.is_due(id, started));
@@ -142,6 +144,7 @@ impl Remote {
             if failed {
                 return;
             }
+            at = self.clock.now();
         }
         self.counted(client, total, started);
         // An observed record is due later than the start of the list.

@@ -116,6 +116,22 @@ async fn a_list_that_takes_longer_than_a_pause_does_not_read_the_same_again_by_i
 }
 
 #[tokio::test]
+async fn a_page_of_a_slow_list_is_as_new_as_its_own_request() {
+    let bench = Bench::new(500, 16);
+    bench.settle().await;
+    request_reads(&bench, 0..500);
+    bench.service.world().latency = Duration::from_secs(10);
+    bench.clock.step(Duration::from_secs(3));
+    let started = bench.clock.now();
+    assert_eq!(bench.remote.round().await, None);
+    for (number, left) in [(50, 0), (150, 10), (450, 40)] {
+        let newer_than = later(started, Duration::from_secs(left));
+        let polled_record = bench.remote.polled_record(&object_ref(number), &id(number), newer_than);
+        assert!(polled_record.is_some(), "{number}");
+    }
+}
+
+#[tokio::test]
 async fn a_change_enqueues_its_object_and_no_other() {
     let mut bench = Bench::new(50, 16);
     request_reads(&bench, 0..50);

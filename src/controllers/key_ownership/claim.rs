@@ -49,7 +49,7 @@ pub(super) struct Entry {
     pub(super) key: String,
     /// The project that it names.
     project: ObjectRef,
-    /// The remote of what it owns or has begun, whatever the project names now.
+    /// The remote of what it owns, has begun or has announced, whatever the project names now.
     held: Option<RemoteIdentity>,
     /// Whether it claims its key: a resource that only observes, or is already orphaned, does not.
     claims: bool,
@@ -77,8 +77,19 @@ impl Entry {
     /// Takes over what the entry before knew that is not in the object. What a reconcile has announced holds until the
     /// status shows it.
     pub(super) fn succeed(&mut self, before: &Self) {
-        self.claim.begins = before.claim.begins && !self.claim.operation && self.claim.id.is_none();
+        if before.claim.begins && !self.claim.operation && self.claim.id.is_none() {
+            self.claim.begins = true;
+            self.held.clone_from(&before.held);
+        }
         self.behind.clone_from(&before.behind);
+    }
+
+    /// Announces that it is about to begin in a remote, in place of what it announced before; `None`: it is not.
+    pub(super) fn announce(&mut self, remote: Option<&RemoteIdentity>) {
+        self.claim.begins = remote.is_some();
+        if self.claim.id.is_none() && !self.claim.operation {
+            self.held = remote.cloned();
+        }
     }
 
     /// Whether this copy is newer than `before`. Resource versions grow with each write to a kind, so they also

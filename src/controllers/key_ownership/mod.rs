@@ -213,19 +213,20 @@ impl Index {
             self.early.insert(object_ref.clone());
             return if self.awaited > 0 { ClaimStatus::Unknown } else { ClaimStatus::Unlisted };
         }
-        let Some(entry) = self.entries.get(object_ref) else { return ClaimStatus::Unknown };
-        let remote = entry.remote(admits);
+        let Some(entry) = self.entries.get_mut(object_ref) else { return ClaimStatus::Unknown };
+        // What an earlier reconcile announced and did not write is withdrawn.
+        entry.announce(None);
+        let (remote, mine, key) = (entry.remote(admits), entry.claim.clone(), entry.key.clone());
         if begins.is_some_and(|begins| remote.as_ref() != Some(begins.remote)) {
             return ClaimStatus::Unknown;
         }
-        // What an earlier reconcile announced and did not write is withdrawn.
-        let mine = Claim { begins: false, ..entry.claim.clone() };
-        let others = self.rivals(object_ref.kind, &entry.key).filter(|other| other.claim.object_ref != *object_ref);
+        let others = self.rivals(object_ref.kind, &key).filter(|other| other.claim.object_ref != *object_ref);
         let stronger = others.filter(|other| remote.is_some() && other.claim.beats(&mine));
         let rivals = stronger.filter(|rival| rival.remote(admits) == remote);
         let owner = owner_before(&mine, rivals.map(|rival| &rival.claim)).map(|owner| owner.object_ref.clone());
         if let Some(entry) = self.entries.get_mut(object_ref) {
-            (entry.claim.begins, entry.behind) = (owner.is_none() && begins.is_some(), owner.clone());
+            entry.announce(begins.filter(|_| owner.is_none()).map(|begins| begins.remote));
+            entry.behind.clone_from(&owner);
         }
         owner.map_or(ClaimStatus::Owner, ClaimStatus::HeldBy)
     }

@@ -79,10 +79,8 @@ impl RemoteState {
         self.concurrency_limiter.set_rate(settings.requests_per_second);
         self.circuit_breaker.renew();
         self.registry_cache.distrust(now);
-        // An outdated count makes the poller try the new credentials at once.
-        if let Some((_, at)) = &mut self.counted {
-            *at = Timestamp::MIN;
-        }
+        // The poller tries the new credentials at once, and until then they prove nothing.
+        self.counted = None;
     }
 
     fn apply_lowest_rate(&mut self) {

@@ -196,7 +196,8 @@ impl<'a> Reconciler<'a> {
         let missing = remote.lacking(needed);
         if !missing.is_empty() {
             let condition = problem::unpermitted(&missing, &identity.project_key);
-            self.write(&decision.state, condition, ObservedRecord::of(read.record.as_ref())).await?;
+            // Not the state of the decision: it may take over a record.
+            self.write(state, condition, ObservedRecord::of(read.record.as_ref())).await?;
             return Ok(Next::Again(Some(self.interval())));
         }
         // Again: the permission may have been withdrawn since, and another resource may have begun, or have appeared.

@@ -26,7 +26,7 @@ pub(crate) enum Failure {
     Instead(u16, &'static str, u32),
     /// It is passed on, and answered with this HTTP status and reason whatever the API server answers.
     After(u16, &'static str),
-    /// It is a watch, and no event of it ever comes.
+    /// It is not passed on, and nothing comes after the head of its response: no event of a watch, no answer to a write.
     Mute,
 }
 

@@ -165,3 +165,32 @@ async fn rule_9_what_no_event_shows_is_found_within_a_quarter_of_an_hour_and_not
     assert_eq!(needless, [""; 0]);
     assert_eq!(["createDeployment", "updateDeploymentById"].map(|operation| shop.calls(operation)), [2, 1]);
 }
+
+/// As before a webhook of one tenant that does not answer. The namespace holds all slots that one namespace may hold.
+#[tokio::test]
+async fn rule_27_status_writes_that_hang_in_one_namespace_delay_no_status_and_no_event_of_another() {
+    const SLOTS_OF_ONE: usize = 96;
+    let mut shop = Shop::without_operator(quick(), Clock::system()).await;
+    let yard = shop.sandbox.another().await;
+    shop.also_watched = vec![yard.namespace.clone()];
+    let (gateway, client) = Gateway::before(&shop.sandbox.client).await;
+    let theirs = format!("/namespaces/{}/connectordeployments/", yard.namespace);
+    gateway.fail(move |method, uri| {
+        (is_write_of_a_status(method, uri.path()) && uri.path().contains(&theirs)).then_some(Failure::Mute)
+    });
+    shop.start_operator_as(client);
+    shop.put_project_and_secrets().await;
+    let mut manifest = shop.deployment();
+    manifest["spec"]["projectRef"]["name"] = json!("missing");
+    for number in 0..SLOTS_OF_ONE + 10 {
+        manifest["metadata"]["name"] = json!(format!("other-{number}"));
+        yard.apply(&manifest).await.unwrap();
+    }
+    gateway.until_failed(SLOTS_OF_ONE).await;
+
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    shop.until_reason("Deployed").await;
+    shop.until_event("Deployed").await;
+    let waiting = gateway.requests().into_iter().filter(|it| it.starts_with("PATCH") && it.contains(&yard.namespace));
+    assert_eq!(waiting.count(), SLOTS_OF_ONE, "they still hang, and no other of them has begun");
+}

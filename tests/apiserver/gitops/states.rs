@@ -5,6 +5,7 @@ use connect_api::mask::Masker;
 use connect_operator::controllers::action_check;
 use connect_operator::controllers::connect_project;
 use connect_operator::controllers::connector_deployment;
+use connect_operator::controllers::connector_deployment::status::Comparison;
 use connect_operator::controllers::connector_staged;
 use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::reporting::conditions::{ConditionUpdate, conditions};
@@ -115,7 +116,7 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
                 generation: GENERATION,
                 persisted: &persisted,
                 condition,
-                differing: beside.then(Vec::new),
+                comparison: if beside { Comparison::Different(Vec::new()) } else { Comparison::Same },
                 retained: None,
                 secured: beside,
                 suspended: beside,

@@ -8,7 +8,7 @@ use connect_operator::controllers::connector_deployment::persisted::{
     Applied, Operation, OperationState, OperationType, PersistedState, Phase, Sources,
 };
 use connect_operator::controllers::connector_deployment::status::{
-    DeploymentFacts, DesiredIdentity, Newer, Release, Texts, of_redeploy, summarize,
+    Comparison, DeploymentFacts, DesiredIdentity, Newer, Release, Texts, of_redeploy, summarize,
 };
 use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::reporting::conditions::ConditionUpdate;
@@ -43,7 +43,7 @@ fn facts(persisted: &PersistedState) -> DeploymentFacts<'_> {
         generation: 4,
         persisted,
         condition: ConditionUpdate::new(Reason::Deployed, "Deployed"),
-        differing: None,
+        comparison: Comparison::Same,
         retained: None,
         secured: true,
         suspended: false,
@@ -201,7 +201,7 @@ fn rule_19_conditions_beside_the_main_ones_exist_only_while_they_are_true() {
         (
             "drifted",
             DeploymentFacts {
-                differing: Some(Vec::new()),
+                comparison: Comparison::Different(Vec::new()),
                 record: ObservedRecord::Present(&record),
                 texts: Texts::LeftOut,
                 ..facts(&known)
@@ -236,7 +236,7 @@ fn rule_20_what_was_reported_stays_while_the_remote_is_not_read() {
     let record = record("Deployed", &json!([]));
     let newer = Newer::Yes { running: release(1), latest: release(2) };
     let reported = after(&DeploymentFacts {
-        differing: Some(Vec::new()),
+        comparison: Comparison::Different(Vec::new()),
         newer,
         retained: Some(std::iter::once(Item::standard("service", "OLD")).collect()),
         record: ObservedRecord::Present(&record),
@@ -244,8 +244,16 @@ fn rule_20_what_was_reported_stays_while_the_remote_is_not_read() {
         ..facts(&state)
     });
     assert_eq!(reported.conditions.len(), 4, "{:?}", reported.conditions);
-    let unread = DeploymentFacts { newer: Newer::Unknown, ..facts(&state) };
-    assert_eq!(summarize(&reported, &unread, Timestamp::UNIX_EPOCH).conditions, reported.conditions);
+    for record in [ObservedRecord::NotRead, ObservedRecord::Present(&record)] {
+        let unread = DeploymentFacts {
+            newer: Newer::Unknown,
+            comparison: Comparison::None,
+            record,
+            texts: Texts::LeftOut,
+            ..facts(&state)
+        };
+        assert_eq!(summarize(&reported, &unread, Timestamp::UNIX_EPOCH).conditions, reported.conditions, "{record:?}");
+    }
 }
 
 #[test]
@@ -289,9 +297,9 @@ fn rule_16_the_message_about_drift_names_what_differs() {
     ] {
         let mut record = record("Deployed", &json!([]));
         record.rollback_revision = revision.map(str::to_owned);
-        let differing = Some(values.to_vec());
+        let comparison = Comparison::Different(values.to_vec());
         let record = ObservedRecord::Present(&record);
-        let status = after(&DeploymentFacts { differing, record, ..facts(persisted) });
+        let status = after(&DeploymentFacts { comparison, record, ..facts(persisted) });
         let drifted = status.conditions.iter().find(|condition| condition.type_ == names::DRIFTED).expect("it exists");
         let (reason, end) = expected.split_once(": ").unwrap_or(("ValuesDiffer", expected));
         assert_eq!((drifted.status.as_str(), drifted.reason.as_str()), ("True", reason), "{case}");

@@ -12,7 +12,7 @@ use super::super::act::{self, Done, PersistedOperation};
 use super::super::decide::{self, AppliedResponse, Call, CallKind, Decision, Outcome, Response, Step};
 use super::super::persisted::{OperationState, OperationType, PersistedState};
 use super::super::registered::{needs_declarations, suspects};
-use super::super::status;
+use super::super::status::{self, Comparison};
 use super::super::{applications, observe, outputs, verification};
 use super::sent;
 use crate::controllers::object_ref::Kind;
@@ -67,7 +67,7 @@ impl Reconciler<'_> {
         let reason = condition.reason;
         // What was read before a call does not describe the deployment after it, so it is not shown.
         let record = ObservedRecord::NotRead;
-        self.patch_status(inputs, &decision.persisted, condition, record, None).await?;
+        self.patch_status(inputs, &decision.persisted, condition, record, Comparison::None).await?;
         self.cache.transient = decision.transient.clone();
         let Some(operation) = PersistedOperation::of(&self.object) else { return Ok(Next::Again(None)) };
         // Boxed: most reconciles send nothing.
@@ -148,9 +148,12 @@ impl Reconciler<'_> {
         inputs.verified = self.verify(remote, &inputs.read, &decision.outcome).await?;
         let inputs = &*inputs;
         let record = inputs.record();
-        let shows_drift = self.object.spec.drift.policy != DriftPolicy::Ignore && record.is_some();
-        let drifted = shows_drift && decision.outcome.drifted() == Some(true);
-        let differing = drifted.then(|| self.differing(inputs));
+        let comparison = match decision.outcome.drifted().filter(|_| record.is_some()) {
+            _ if self.object.spec.drift.policy == DriftPolicy::Ignore => Comparison::Same,
+            Some(true) => Comparison::Different(self.differing(inputs)),
+            Some(false) => Comparison::Same,
+            None => Comparison::None,
+        };
         let mut condition = self.ready_condition(inputs, decision);
         if decision.outcome.drifted().is_some()
             && let Some(record) = record
@@ -164,7 +167,7 @@ impl Reconciler<'_> {
         let verified = inputs.verified.as_ref();
         condition = verification::ready(condition, self.object.spec.ready_when, findings, verified);
         let reason = condition.reason;
-        self.patch_status(inputs, &decision.persisted, condition, ObservedRecord::of(record), differing).await?;
+        self.patch_status(inputs, &decision.persisted, condition, ObservedRecord::of(record), comparison).await?;
         // Only after the write: what a decision forgets is still needed if the decision could not be written.
         self.cache.transient = decision.transient.clone();
         self.annotate(&decision.persisted).await?;

@@ -13,6 +13,7 @@ use super::super::decide::{CallKind, Decision, Outcome, Step};
 use super::super::intent::{self, Target};
 use super::super::persisted::OperationType;
 use super::super::registered::{Registered, needs_declarations, not_sent, undeclared};
+use super::super::status::Comparison;
 use crate::controllers::reconcile::Next;
 use crate::controllers::remote::{PollRate, RegistryAnswer, RegistryEntry, Remote};
 use crate::controllers::reporting::conditions::ConditionUpdate;
@@ -199,7 +200,7 @@ impl Reconciler<'_> {
         let persisted = self.persisted();
         let record = ObservedRecord::of(inputs.record());
         let again = declarations_again(&condition).unwrap_or(Duration::MAX);
-        self.patch_status(inputs, &persisted, condition, record, None).await?;
+        self.patch_status(inputs, &persisted, condition, record, Comparison::None).await?;
         let again = decision.again.unwrap_or_else(|| self.object.spec.effective_interval()).min(again);
         if let Some(id) = &persisted.id {
             let pace = PollRate::Settled(self.object.spec.effective_interval());

@@ -10,7 +10,7 @@ use kube::runtime::events::EventType;
 use super::super::decide::TransientState;
 use super::super::persisted::{Operation, PersistedState};
 use super::super::state;
-use super::super::status::DesiredIdentity;
+use super::super::status::{Comparison, DesiredIdentity};
 use crate::controllers::reconcile::Next;
 use crate::controllers::reconcile::record::{Stop, take_over, write_status};
 use crate::controllers::reporting::conditions::{ConditionUpdate, ready_reason};
@@ -19,7 +19,6 @@ use crate::controllers::reporting::observed_record::ObservedRecord;
 use crate::controllers::reporting::problem;
 use crate::controllers::reporting::refusal::{ANNOTATIONS, FINALIZERS, STATUS};
 use crate::controllers::reporting::remedy;
-use crate::controllers::values::names::Item;
 use crate::crd::ConnectorDeployment;
 use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
 
@@ -39,10 +38,10 @@ impl Reconciler<'_> {
         persisted: &PersistedState,
         condition: ConditionUpdate,
         record: ObservedRecord<'_, Record>,
-        differing: Option<Vec<Item>>,
+        comparison: Comparison,
     ) -> Result<(), kube::Error> {
         let condition = self.with_way_out(condition);
-        let status = self.summarize(Some(&inputs.wanted), Some(inputs), persisted, &condition, record, differing);
+        let status = self.summarize(Some(&inputs.wanted), Some(inputs), persisted, &condition, record, comparison);
         self.write(status, &condition).await?;
         self.cache.reconcile_request = None;
         Ok(())
@@ -60,7 +59,7 @@ impl Reconciler<'_> {
         let mut attempts = 0;
         loop {
             attempts += 1;
-            match self.patch_status(inputs, persisted, condition.clone(), record, None).await {
+            match self.patch_status(inputs, persisted, condition.clone(), record, Comparison::None).await {
                 Err(kube::Error::Api(status))
                     if status.code == 409 && attempts < ATTEMPTS && self.is_still_stored().await? => {}
                 answer => return answer,
@@ -77,7 +76,7 @@ impl Reconciler<'_> {
     ) -> Result<Next, kube::Error> {
         let condition = self.with_way_out(condition);
         let (persisted, record) = (self.persisted(), ObservedRecord::NotRead);
-        let status = self.summarize(identity, None, &persisted, &condition, record, None);
+        let status = self.summarize(identity, None, &persisted, &condition, record, Comparison::None);
         self.write(status, &condition).await?;
         Ok(Next::Again(again))
     }

@@ -5,7 +5,7 @@ use connect_api::model::Deployment as Record;
 use super::super::application_urls;
 use super::super::decide::{self, Decision, Outcome};
 use super::super::persisted::PersistedState;
-use super::super::status::{self, DeploymentFacts, DesiredIdentity, Newer, Release, Texts};
+use super::super::status::{self, Comparison, DeploymentFacts, DesiredIdentity, Newer, Release, Texts};
 use super::super::{desired, intent, observe, value_from};
 use crate::controllers::reconcile;
 use crate::controllers::reporting::conditions::{self, ConditionUpdate};
@@ -122,7 +122,7 @@ impl Reconciler<'_> {
         persisted: &PersistedState,
         condition: &ConditionUpdate,
         record: ObservedRecord<'_, Record>,
-        differing: Option<Vec<Item>>,
+        comparison: Comparison,
     ) -> ConnectorDeploymentStatus {
         let spec = &self.object.spec;
         let payload = inputs.and_then(|inputs| inputs.payload.as_ref());
@@ -132,7 +132,7 @@ impl Reconciler<'_> {
             generation: self.generation(),
             persisted,
             condition: condition.clone(),
-            differing,
+            comparison,
             retained: inputs.and_then(|inputs| self.retained(inputs, persisted)),
             secured: payload.is_none_or(|wanted| wanted.secured),
             suspended: spec.suspend,

@@ -37,9 +37,8 @@ pub struct DeploymentFacts<'a> {
     pub persisted: &'a PersistedState,
     /// The Ready condition.
     pub condition: ConditionUpdate,
-    /// The visible values that differ from those that were applied, unless drift is ignored; empty if only an older version
-    /// of the connector runs; `None`: nothing differs, or nothing was compared.
-    pub differing: Option<Vec<Item>>,
+    /// How visible values compare with those that were applied.
+    pub comparison: Comparison,
     /// Names of what the deployment has and the spec does not name; `None`: they were not compared.
     pub retained: Option<Names>,
     /// Whether the resource has secured values at all.
@@ -105,6 +104,18 @@ pub enum Newer {
         /// The latest version in the registry.
         latest: Release,
     },
+}
+
+/// How the visible values of the remote deployment compare with those that were applied (rule 16).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Comparison {
+    /// They were not compared: nothing was read, or the values are not known, or something is going on.
+    #[default]
+    None,
+    /// They are the same, or drift is ignored.
+    Same,
+    /// These differ; none of them if an older version of the connector runs.
+    Different(Vec<Item>),
 }
 
 /// How much of the service's texts may be shown.
@@ -217,9 +228,12 @@ fn drifted(before: &ConnectorDeploymentStatus, facts: &DeploymentFacts<'_>) -> O
         ObservedRecord::Present(record) => Some(record),
         ObservedRecord::Absent | ObservedRecord::NotRead => None,
     };
-    let Some(values) = &facts.differing else {
-        let is_unknown = matches!(facts.record, ObservedRecord::NotRead) && facts.persisted.operation.is_none();
-        return Extra::unchanged(&before.conditions, names::DRIFTED).filter(|_| is_unknown);
+    let is_gone = matches!(facts.record, ObservedRecord::Absent) || facts.persisted.operation.is_some();
+    let values = match &facts.comparison {
+        Comparison::None if is_gone => return None,
+        Comparison::None => return Extra::unchanged(&before.conditions, names::DRIFTED),
+        Comparison::Same => return None,
+        Comparison::Different(values) => values,
     };
     let applied = facts.persisted.applied.as_ref().and_then(|applied| applied.connector_version);
     let older = applied.zip(record).is_some_and(|(applied, record)| record.connector.version < applied);

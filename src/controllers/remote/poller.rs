@@ -134,7 +134,7 @@ impl Remote {
                         (state.records.observe_page(&page, at, now, &mut state.jitter), false)
                     }
                     Err(error) => {
-                        due.retain(|id| state.records.is_due(id, started));
+                        state.records.retain_due(&mut due, started);
                         (state.records.read_failed(&due, &error.1, now, &mut state.jitter), true)
                     }
                 };
@@ -148,7 +148,7 @@ impl Remote {
         }
         self.counted(client, total, started);
         // An observed record is due later than the start of the list.
-        due.retain(|id| self.change(|state| state.records.is_due(id, started)));
+        self.change(|state| state.records.retain_due(&mut due, started));
         self.read(client, due).await;
     }
 }

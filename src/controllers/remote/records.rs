@@ -4,7 +4,7 @@
 //! settled project costs one call per interval for each 100 deployments. Only a fingerprint of a settled deployment is kept;
 //! a record stays only until a reconcile has taken it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
@@ -227,9 +227,11 @@ impl Records {
         }
     }
 
-    /// Whether an object that polls `id` was due at that time, and was not read since.
-    pub(super) fn is_due(&self, id: &str, at: Timestamp) -> bool {
-        self.entries.values().any(|entry| *entry.id == *id && entry.due <= at)
+    /// Keeps of these ids those that were due at that time, and were not read since.
+    pub(super) fn retain_due(&self, ids: &mut Vec<Box<str>>, at: Timestamp) {
+        let due: HashSet<&str> =
+            self.entries.values().filter(|entry| entry.due <= at).map(|entry| &*entry.id).collect();
+        ids.retain(|id| due.contains(&**id));
     }
 
     /// Records the answer to a GET by id that left at `at`; returns the objects to enqueue.
@@ -268,7 +270,8 @@ impl Records {
         now: Timestamp,
         jitter: &mut Jitter,
     ) -> Vec<ObjectRef> {
-        self.each(|entry| ids.contains(&entry.id) && entry.failed(error, now, jitter))
+        let ids: HashSet<&str> = ids.iter().map(|id| &**id).collect();
+        self.each(|entry| ids.contains(&*entry.id) && entry.failed(error, now, jitter))
     }
 
     pub(super) fn forget(&mut self, object_ref: &ObjectRef) {

@@ -173,7 +173,7 @@ impl Desk {
             authorities: Authorities::default(),
         };
         let client = Arc::new(HttpConnect::new(settings, clock.clone()).unwrap());
-        let (enqueue, mut enqueued) = unbounded_channel();
+        let (enqueue, _) = unbounded_channel();
         let metrics = Metrics::new(clock.now());
         let remotes = Remotes::new(clock.clone(), Arc::new(Factory(Arc::clone(&client))), enqueue, 16, 7, metrics);
         let claimed = Settings {
@@ -187,9 +187,9 @@ impl Desk {
             requests_per_second: rate,
         };
         let remote = remotes.claim(&ObjectRef::project("shop", "shop"), &claimed).unwrap();
-        while !remote.has_answered() {
-            enqueued.recv().await;
-        }
+        // Nobody enters before the project has answered.
+        let permit = remote.enter(&ObjectRef::deployment("shop", "tax")).await;
+        assert!(permit.is_ok(), "it answers");
         let (object, address) = (resource("info"), dev.address());
         let identity = DesiredIdentity {
             key: intent::key(&object),

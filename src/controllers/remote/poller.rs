@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use clock::later;
 use connect_api::api::{PageRequest, Selector};
+use connect_api::routes::LARGEST_PAGE;
 use connect_api::{ApiError, ConnectApi, paging};
 use futures::{StreamExt, TryStreamExt, stream};
 use jiff::Timestamp;
@@ -11,7 +12,7 @@ use tracing::Instrument as _;
 
 use super::circuit_breaker::{BreakerState, Caller};
 use super::guarded_client::GuardedClient;
-use super::records::{COUNT_AGE, PAGE, Plan};
+use super::records::{COUNT_AGE, Plan};
 use super::{PollRate, PolledRecord, Remote};
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::spans;
@@ -122,9 +123,9 @@ impl Remote {
     /// Reads all pages, then reads by id what was due and is on no page.
     async fn list(&self, client: &GuardedClient, mut due: Vec<Box<str>>) {
         let (started, mut total) = (self.clock.now(), 0);
-        // The request of a page leaves once the page before was handled.
-        let mut at = started;
-        let mut pages = std::pin::pin!(paging::deployments(client).try_chunks(PAGE));
+        // What arrives together was requested after the part before was asked for, if not later: a part need not be a page.
+        let (mut at, mut asked) = (started, started);
+        let mut pages = std::pin::pin!(paging::deployments(client).try_ready_chunks(LARGEST_PAGE.into()));
         while let Some(page) = pages.next().await {
             let now = self.clock.now();
             let failed = self.change(|state| {
@@ -144,7 +145,7 @@ impl Remote {
             if failed {
                 return;
             }
-            at = self.clock.now();
+            (at, asked) = (asked, self.clock.now());
         }
         self.counted(client, total, started);
         // An observed record is due later than the start of the list.

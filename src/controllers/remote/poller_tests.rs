@@ -116,7 +116,7 @@ async fn a_list_that_takes_longer_than_a_pause_does_not_read_the_same_again_by_i
 }
 
 #[tokio::test]
-async fn a_page_of_a_slow_list_is_as_new_as_its_own_request() {
+async fn a_page_of_a_slow_list_is_newer_than_the_list() {
     let bench = Bench::new(500, 16);
     bench.settle().await;
     request_reads(&bench, 0..500);
@@ -124,7 +124,8 @@ async fn a_page_of_a_slow_list_is_as_new_as_its_own_request() {
     bench.clock.step(Duration::from_secs(3));
     let started = bench.clock.now();
     assert_eq!(bench.remote.round().await, None);
-    for (number, left) in [(50, 0), (150, 10), (450, 40)] {
+    // By the request of the page before at the earliest: of a part that is no page, no more is known.
+    for (number, left) in [(50, 0), (150, 0), (250, 10), (450, 30)] {
         let newer_than = later(started, Duration::from_secs(left));
         let polled_record = bench.remote.polled_record(&object_ref(number), &id(number), newer_than);
         assert!(polled_record.is_some(), "{number}");

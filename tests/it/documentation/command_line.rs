@@ -1,7 +1,12 @@
-//! The help of the command line: every command has examples, and its parser accepts them.
+//! The help of the command line: every command has examples, and its parser accepts them, as it does what pages mention.
+
+use std::path::Path;
 
 use clap::Command;
+use clap::error::ErrorKind;
 use test_support::shell;
+
+use super::book::pages;
 
 #[test]
 fn every_command_has_examples_and_its_parser_accepts_them() {
@@ -32,4 +37,34 @@ fn all<'a>(command: &'a Command, name: &str) -> Vec<(String, &'a Command)> {
     let inner = command.get_subcommands().filter(|inner| !inner.is_hide_set());
     let below = inner.flat_map(|inner| all(inner, &format!("{name} {}", inner.get_name())));
     std::iter::once((name.to_owned(), command)).chain(below).collect()
+}
+
+/// A page may mention a command without its arguments, or with placeholders for them.
+#[test]
+fn commands_that_pages_mention_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let command = connect_operator::cli::command();
+    let (mut seen, mut wrong) = (0, Vec::new());
+    for page in pages(&root.join("docs")).into_iter().chain(["README.md", "CHANGELOG.md"].map(|name| root.join(name))) {
+        let text = std::fs::read_to_string(&page).unwrap();
+        let prose: String = text.split("\n```").step_by(2).collect();
+        for mentioned in prose.split('`').skip(1).step_by(2).filter(|span| span.starts_with("connect-operator ")) {
+            seen += 1;
+            let typed = shell::commands(&mentioned.replace('\n', " "));
+            for words in typed.into_iter().filter(|words| words[0] == "connect-operator") {
+                if let Err(error) = command.clone().try_get_matches_from(&words)
+                    && !matches!(
+                        error.kind(),
+                        ErrorKind::MissingRequiredArgument
+                            | ErrorKind::DisplayHelp
+                            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+                    )
+                {
+                    wrong.push(format!("{}: {mentioned}: {error}", page.display()));
+                }
+            }
+        }
+    }
+    assert!(seen >= 20, "{seen} commands");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

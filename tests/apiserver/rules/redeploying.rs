@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use super::{DEPLOYING, GATHER, History, Leaping, condition, is, level, ready, status};
+use super::{DEPLOYING, GATHER, History, Leaping, QUIET, condition, is, level, ready, status};
 use crate::manifests::with_spec;
 use crate::shop::SECRET;
 use crate::shop::state;
@@ -366,14 +366,16 @@ async fn rule_11_a_request_during_an_operation_is_handled_after_it() {
 async fn rule_11_a_reconcile_request_reads_the_remote_at_once() {
     let shop = Leaping::live().await;
     shop.slow_down();
-    let looks = shop.looks();
+    let (asked, looks) = (shop.clock.now(), shop.looks());
     let seen = shop.reconcile_again().await;
-    assert_eq!(shop.looks(), looks + 1);
+    // Not exactly one read: the watch may show an earlier change only now, and each event of it causes a read.
+    assert!(shop.looks() > looks, "{:?}", shop.dev.counts());
     assert_eq!(ready(&seen), ("True", "Deployed"));
     // A foreign change is observed at once, long before the end of the interval.
     let id = status(&seen).id.expect("an id");
     shop.dev.world().bump_version(&id, shop.dev.now()).unwrap();
     assert_eq!(status(&shop.reconcile_again().await).version, status(&seen).version.map(|version| version + 1));
+    assert!(clock::between(asked, shop.clock.now()) < QUIET, "{} to {}", asked, shop.clock.now());
     assert_eq!(shop.sent(), [1, 0, 0]);
 }
 

@@ -261,8 +261,8 @@ async fn rule_10_a_change_of_no_value_sends_nothing_and_writes_nothing() {
         nothing_but_a_reconcile(&shop, &mut history, what).await;
     }
 
-    let looks = shop.looks();
     shop.stop_operator().await;
+    let looks = shop.looks();
     shop.start_operator();
     shop.until_so("a read after the restart", || shop.looks() > looks).await;
     nothing_but_a_reconcile(&shop, &mut history, "a restart").await;
@@ -295,9 +295,12 @@ async fn rule_10_a_restart_writes_nothing_whatever_the_condition_is() {
         shop.put_config_map("theirs", &[("key", "value")]).await;
         shop.apply_deployment(&change).await;
         shop.finish(reason).await;
+        // What the first operator still had to write would be a write of the second one.
+        shop.until_annotated().await;
+        shop.until_event(reason).await;
         let before = shop.reconcile_again().await;
-        let looks = shop.looks();
         shop.stop_operator().await;
+        let looks = shop.looks();
         shop.start_operator();
         shop.until_so("a read after the restart", || shop.looks() > looks).await;
         let mut history = shop.history().await;

@@ -195,11 +195,12 @@ async fn rule_09_changes_are_gathered_for_ten_seconds_at_most_and_a_create_does_
     shop.finish("Deployed").await;
 
     shop.slow_down();
+    // The last round begins a second before the ten are over.
     for (round, level_now) in ["debug", "warn", "error", "debug", "warn", "error"].into_iter().enumerate() {
         assert_eq!(shop.sent(), [1, 0, 0], "round {round}");
         shop.change(&json!({"spec": level(level_now)})).await;
         shop.until_reason("Redeploying").await;
-        shop.pass(Duration::from_millis(1_900)).await;
+        shop.pass(Duration::from_millis(1_800)).await;
     }
     shop.until_calls("updateDeploymentById", 1).await;
 }

@@ -91,15 +91,6 @@ async fn intercept_operations(
     in_time(wait).await.expect("the policy is in force");
 }
 
-/// Runs the operator until a second reconcile of the deployment shows that the first one has ended.
-async fn two_runs(shop: &mut Leaping) {
-    shop.start_operator();
-    shop.until_calls("getDeploymentByKey", 1).await;
-    shop.annotate(names::RECONCILE_REQUESTED_AT, "now").await;
-    shop.until_calls("getDeploymentByKey", 2).await;
-    shop.stop_operator().await;
-}
-
 #[tokio::test]
 async fn rule_01_an_operation_that_cannot_be_stored_is_not_sent() {
     let mut shop = Leaping::open().await;
@@ -107,9 +98,14 @@ async fn rule_01_an_operation_that_cannot_be_stored_is_not_sent() {
     shop.apply_deployment(&json!({})).await;
     let policy = json!({"validations": [{"expression": "false", "message": "not today"}]});
     intercept_operations(&shop, "ValidatingAdmissionPolicy", policy, Result::is_err).await;
-    two_runs(&mut shop).await;
+    shop.start_operator();
+    // Each reconcile looks the key up. How many there are is not certain: each event of a watch causes one.
+    shop.until_calls("getDeploymentByKey", 1).await;
+    shop.annotate(names::RECONCILE_REQUESTED_AT, "now").await;
+    shop.until_calls("getDeploymentByKey", 2).await;
+    // It ends with the last of them.
+    shop.stop_operator().await;
     assert_eq!(shop.sent(), [0, 0, 0]);
-    assert_eq!(shop.calls("getDeploymentByKey"), 2, "no further lookup");
 }
 
 #[tokio::test]

@@ -136,10 +136,11 @@ impl Leaping {
     }
 
     /// Makes the operator cache the registry entry, so that nothing waits for it later: a suspended deployment reads it
-    /// and sends nothing.
+    /// and sends nothing. It names no Secret, whose event could make it look up its key at any time later.
     pub(crate) async fn know_the_registry(&self) {
-        self.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
-        let mut suspended = crate::manifests::with_spec(self.deployment(), &json!({"suspend": true}));
+        let service = json!([{"applicationName": "service", "securedConfiguration": []}]);
+        let held = json!({"suspend": true, "configurations": service});
+        let mut suspended = crate::manifests::with_spec(self.deployment(), &held);
         suspended["metadata"]["name"] = json!("suspended");
         self.sandbox.apply(&suspended).await.unwrap();
         self.sandbox.until_reason("suspended", "Suspended").await;

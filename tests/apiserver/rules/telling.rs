@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use connect_operator::crd::ConnectProject;
 use connect_operator::names;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
@@ -137,6 +138,8 @@ async fn a_change_that_is_not_sent_is_no_event_of_a_redeploy() {
 #[tokio::test]
 async fn kubectl_shows_the_columns_and_waits_for_ready() {
     let shop = Leaping::live().await;
+    let counted = |project: &ConnectProject| project.status.as_ref().is_some_and(|it| it.deployments == Some(1));
+    shop.until_project("its deployment is counted", counted).await;
     let get = async |arguments: &[&str]| {
         let output = shop.sandbox.kubectl(arguments, "").await;
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

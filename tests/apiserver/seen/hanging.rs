@@ -16,7 +16,7 @@ use serde_json::json;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::shop::{SECRET, Shop};
-use crate::trouble::pace::{COARSE, FINE, meanwhile, pass, stepped};
+use crate::trouble::pace::{COARSE, FINE, SLOW, meanwhile, pass, stepped};
 
 /// Makes clients whose calls never end.
 struct Never(UnboundedSender<()>);
@@ -53,7 +53,7 @@ async fn a_reconcile_whose_call_never_ends_is_given_up_and_repeated() {
         },
     });
     shop.sandbox.apply(&check).await.unwrap();
-    meanwhile(&shop.clock, FINE, calls.recv()).await.expect("the call is sent");
+    meanwhile(&shop.clock, SLOW, calls.recv()).await.expect("the call is sent");
     pass(&shop.clock, COARSE, TIME_LIMIT.saturating_sub(Duration::from_mins(1))).await;
     assert!(calls.try_recv().is_err(), "it may still end");
     meanwhile(&shop.clock, COARSE, calls.recv()).await.expect("the call is repeated");

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{DEPLOYING, GATHER, Leaping, QUIET, QUIET_PERIOD, is_accepted, level, status};
 use crate::shop::SECRET;
-use crate::trouble::pace::{COARSE, meanwhile};
+use crate::trouble::pace::{COARSE, FINE, meanwhile};
 
 /// Longer than the poll interval, and the two reads that prove absence.
 const INTERVAL: Duration = Duration::from_mins(7);
@@ -38,7 +38,7 @@ async fn rule_03_a_key_that_is_taken_is_looked_up_again_at_the_interval() {
         shop.until_reason("KeyTaken").await;
         shop.dev.world().remove(&theirs, shop.dev.now()).unwrap();
         let start = shop.clock.now();
-        meanwhile(&shop.clock, COARSE, shop.until_reason(reason)).await;
+        meanwhile(&shop.clock, FINE, shop.until_reason(reason)).await;
         let took = clock::between(start, shop.clock.now());
         assert!(took <= INTERVAL, "{policy}: {took:?}");
         shop.until_calls("createDeployment", creates).await;
@@ -65,7 +65,7 @@ async fn rule_08_a_deployment_is_created_again_once_its_key_is_free_again() {
     assert_eq!(shop.sent()[0], 1);
     shop.dev.world().remove(&theirs, shop.dev.now()).unwrap();
     let start = shop.clock.now();
-    meanwhile(&shop.clock, COARSE, shop.until_calls("createDeployment", 2)).await;
+    meanwhile(&shop.clock, FINE, shop.until_calls("createDeployment", 2)).await;
     let took = clock::between(start, shop.clock.now());
     assert!(took <= INTERVAL, "{took:?}");
     meanwhile(&shop.clock, COARSE, shop.until_reason("Deployed")).await;

@@ -7,7 +7,7 @@ use dev_server::{Fault, FaultAnswer};
 use serde_json::json;
 
 use super::{DEPLOYING, Leaping, QUIET_PERIOD, message, ready, status};
-use crate::trouble::pace::{COARSE, FINE, meanwhile};
+use crate::trouble::pace::{FINE, SLOW, meanwhile};
 
 /// Longer than the poll interval, and the two reads that prove absence.
 const INTERVAL: Duration = Duration::from_mins(7);
@@ -31,7 +31,7 @@ async fn rule_22_a_deployment_that_is_gone_after_a_refusal_ends_the_deletion() {
     let (shop, id) = refused().await;
     shop.dev.world().remove(&id, shop.dev.now()).unwrap();
     let start = shop.clock.now();
-    meanwhile(&shop.clock, COARSE, shop.until_gone()).await;
+    meanwhile(&shop.clock, FINE, shop.until_gone()).await;
     let took = clock::between(start, shop.clock.now());
     assert!(took <= INTERVAL, "{took:?}");
 }
@@ -51,7 +51,7 @@ async fn rule_22_an_edit_or_a_request_after_a_refusal_undeploys_at_once() {
         assert_eq!(shop.sent(), [1, 0, 1], "{case}");
         let start = shop.clock.now();
         shop.change(&edit).await;
-        meanwhile(&shop.clock, FINE, shop.until_calls("deleteDeploymentById", 2)).await;
+        meanwhile(&shop.clock, SLOW, shop.until_calls("deleteDeploymentById", 2)).await;
         let took = clock::between(start, shop.clock.now());
         assert!(took < Duration::from_mins(1), "{case}: {took:?}");
         shop.clock.step(DEPLOYING);

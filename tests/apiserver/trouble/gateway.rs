@@ -11,7 +11,7 @@ use http::Method;
 use kube::api::ListParams;
 use serde_json::json;
 
-use super::pace::{COARSE, FINE, meanwhile, pass, stepped, until_called};
+use super::pace::{COARSE, FINE, SLOW, meanwhile, pass, stepped};
 use crate::gateway::{Failure, Gateway, is_watch};
 use crate::patience::in_time;
 use crate::security::quick;
@@ -130,32 +130,28 @@ async fn rule_9_what_no_event_shows_is_found_within_a_quarter_of_an_hour_and_not
     // Of deployments, staged connectors, projects, checks, Secrets and ConfigMaps.
     gateway.until_failed(6).await;
 
-    let since = shop.clock.now();
+    let (since, before) = (shop.clock.now(), gateway.requests().len());
     shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
     let mut other = shop.deployment();
     other["metadata"]["name"] = json!("other");
     shop.sandbox.apply(&other).await.unwrap();
     pass(&shop.clock, COARSE, Duration::from_mins(12)).await;
     assert_eq!(["createDeployment", "updateDeploymentById"].map(|operation| shop.calls(operation)), [1, 0]);
-    until_called(&shop, "updateDeploymentById", 1).await;
-    until_called(&shop, "createDeployment", 2).await;
+    until_listed(&shop, &gateway, before, &["secrets", "connectordeployments"]).await;
+    // What follows takes seconds, of a clock that leaves a busy machine the time for them.
+    let noticed = async {
+        while shop.calls("updateDeploymentById") < 1 || shop.calls("createDeployment") < 2 {
+            shop.clock.sleep(SLOW).await;
+        }
+    };
+    in_time(meanwhile(&shop.clock, SLOW, noticed)).await.expect("both are noticed");
     assert!(between(since, shop.clock.now()) <= Duration::from_mins(15), "{}", shop.clock.now());
 
     meanwhile(&shop.clock, FINE, shop.until_reason("Deployed")).await;
     meanwhile(&shop.clock, FINE, shop.sandbox.until_reason("other", "Deployed")).await;
     let (before, begun) = (gateway.requests().len(), shop.clock.now());
-    let lists = |requests: &[String]| {
-        let of_deployments =
-            requests.iter().filter(|it| it.contains("/connectordeployments?") && !it.contains("watch=true"));
-        of_deployments.count()
-    };
     pass(&shop.clock, COARSE, Duration::from_mins(12)).await;
-    let listed = async {
-        while lists(&gateway.requests()[before..]) < 1 {
-            shop.clock.sleep(FINE).await;
-        }
-    };
-    meanwhile(&shop.clock, FINE, listed).await;
+    until_listed(&shop, &gateway, before, &["connectordeployments"]).await;
     assert!(between(begun, shop.clock.now()) <= Duration::from_mins(15), "{}", shop.clock.now());
     let requests = gateway.requests();
     let needless: Vec<_> = requests[before..]
@@ -164,6 +160,22 @@ async fn rule_9_what_no_event_shows_is_found_within_a_quarter_of_an_hour_and_not
         .collect();
     assert_eq!(needless, [""; 0]);
     assert_eq!(["createDeployment", "updateDeploymentById"].map(|operation| shop.calls(operation)), [2, 1]);
+}
+
+/// Lets time pass until the operator has listed each of these kinds in the namespace of the shop, in a request after the first
+/// `before`.
+async fn until_listed(shop: &Shop, gateway: &Gateway, before: usize, kinds: &[&str]) {
+    let begins = |kind: &&str| {
+        let place = format!("/namespaces/{}/{kind}?", shop.sandbox.namespace);
+        let lists = |request: &String| request.contains(&place) && !request.contains("watch=true");
+        gateway.requests()[before..].iter().any(lists)
+    };
+    let listed = async {
+        while !kinds.iter().all(begins) {
+            shop.clock.sleep(FINE).await;
+        }
+    };
+    in_time(meanwhile(&shop.clock, FINE, listed)).await.expect("the kinds are listed again");
 }
 
 /// As before a webhook of one tenant that does not answer. The namespace holds all slots that one namespace may hold.

@@ -41,4 +41,4 @@ mod verbs;
 mod waiting;
 mod written;
 
-use test_support::{go_tools, helm, patience, shell, tls_listener};
+use test_support::{addresses, go_tools, helm, patience, shell, tls_listener};

@@ -28,4 +28,4 @@ mod shells;
 mod sources;
 mod timeouts;
 
-use test_support::{helm, patience, tls_listener};
+use test_support::{addresses, helm, patience, tls_listener};

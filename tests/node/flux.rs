@@ -3,13 +3,13 @@
 //!
 //! The controllers are processes beside the node. With `GITOPS=full` only, since building them takes minutes.
 
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use test_support::addresses;
 use test_support::git_repository::{BRANCH, Repository};
 use test_support::gitops::{FLUX, flux, flux_definitions};
 use test_support::patience::{brief, patience, timeout_option};
@@ -70,7 +70,7 @@ impl<'a> Flux<'a> {
         }
         node.kubectl(&["wait", "crd", "--all", "--for=condition=Established", &timeout_option()]);
         let folder = tempfile::tempdir().unwrap();
-        let address = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).unwrap().to_string();
+        let address = addresses::free().to_string();
         let controllers = FLUX.map(|controller| {
             let mut command = flux(controller, node.kubeconfig(), NAMESPACE, (folder.path(), &address));
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()

@@ -239,7 +239,7 @@ async fn redirects_are_followed_also_to_another_host() {
 async fn without_an_answer_the_programs_are_built() {
     let silence = Answer { bytes: Vec::new(), later: Some(Vec::new()) };
     let server = Server::start([("/silent", silence), ("/redirected", redirect("/silent"))]).await;
-    let refusing = TcpListener::bind("127.0.0.1:0").await.and_then(|listener| listener.local_addr()).expect("a port");
+    let (refusing, _held) = test_support::addresses::closed();
     for (case, address, expected) in [
         ("refused", format!("http://{refusing}/"), "no response from 127.0.0.1: Connection refused".to_owned()),
         (

@@ -1,6 +1,7 @@
 //! What tests of several crates share. Nothing that is shipped depends on it.
 //!
 //! - [`patience`]: how long a test waits before it fails
+//! - [`addresses`]: where a server listens later, or never
 //! - [`chromium`]: a browser
 //! - [`commands`]: programs that read their standard input
 //! - [`git_repository`]: a repository over HTTP
@@ -10,6 +11,7 @@
 //! - [`shell`]: the commands of a script
 //! - [`tls_listener`]: a TLS server
 
+pub mod addresses;
 pub mod chromium;
 pub mod commands;
 pub mod git_repository;

@@ -11,6 +11,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use super::{CHECK, check, has, message, outcome, reading, until_reason};
+use crate::addresses;
 use crate::manifests::with_spec;
 use crate::patience::in_time;
 use crate::shop::{SECRET, Shop};
@@ -223,13 +224,13 @@ async fn a_read_is_sent_at_its_interval() {
 async fn a_call_that_was_not_sent_is_sent_later() {
     let clock = Clock::stepped("2026-03-01T12:00:00Z".parse().unwrap());
     let shop = Shop::with(quick(), clock).await;
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (nobody, held) = addresses::closed();
     let elsewhere = with_spec(check(&shop), &json!({"frontend": {"url": format!("http://{nobody}")}}));
     shop.sandbox.apply(&elsewhere).await.unwrap();
     let waiting = until_reason(&shop, "FrontendUnavailable").await;
     assert_eq!(outcome(&waiting), Some(CheckOutcome::NotSent));
     assert!(has(&waiting, "Reconciling"));
-    let listener = TcpListener::bind(nobody).await.unwrap();
+    let listener = held.listen(16).unwrap();
     let late = dev_server::DevServer::start_on(listener, quick(), Clock::system()).await.unwrap();
     // Not in one step: the pause may begin only after the status that was awaited above.
     meanwhile(&shop.clock, FINE, until_reason(&shop, "CheckPassed")).await;

@@ -11,7 +11,8 @@ use kube::api::DeleteParams;
 use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 
-use super::{free_address, get};
+use super::get;
+use crate::addresses;
 use crate::cluster::Sandbox;
 use crate::manifests::{FULL, documents};
 use crate::patience::in_time;
@@ -49,7 +50,7 @@ impl KubeStateMetrics {
         std::fs::write(folder.path().join("config.yaml"), &config).unwrap();
         let kubeconfig = folder.path().join("kubeconfig");
         std::fs::write(&kubeconfig, kubeconfig_of(sandbox).await.to_string()).unwrap();
-        let (address, telemetry) = (free_address(), free_address());
+        let (address, telemetry) = (addresses::free(), addresses::free());
         let program: PathBuf = go_tools::built("kube-state-metrics", "k8s.io/kube-state-metrics/v2");
         let process = Command::new(program)
             .arg("--custom-resource-state-only")

@@ -13,7 +13,7 @@ mod spans;
 mod traced;
 
 use std::collections::BTreeMap;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use connect_operator::metrics::Metrics;
@@ -50,11 +50,6 @@ pub(crate) async fn until(
         }
     };
     in_time(wanted).await.unwrap_or_else(|_| panic!("not in time: {what}\n{:#?}", scrape(metrics)))
-}
-
-/// Returns an address of this machine with a free port.
-pub(crate) fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port")
 }
 
 /// Returns the raw response of a server to a GET.

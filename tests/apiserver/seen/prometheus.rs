@@ -12,7 +12,8 @@ use serde_json::Value;
 use tokio::process::{Child, Command};
 
 use super::kube_state_metrics::KubeStateMetrics;
-use super::{free_address, get, traced};
+use super::{get, traced};
+use crate::addresses;
 use crate::patience::in_time;
 use crate::shop::{CREDENTIALS, PROJECT, SECRET, Shop};
 
@@ -97,7 +98,7 @@ fn dashboard() -> Vec<String> {
 async fn every_query_of_dashboard_and_alerts_works_on_the_metrics_of_a_real_operator() {
     let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
     let shop = Shop::without_operator(options, Clock::system()).await;
-    let (target, address, folder) = (free_address(), free_address(), tempfile::tempdir().unwrap());
+    let (target, address, folder) = (addresses::free(), addresses::free(), tempfile::tempdir().unwrap());
     let resources = KubeStateMetrics::start(&shop.sandbox).await;
     let Some(_prometheus) = prometheus(folder.path(), address, target, resources.address) else { return };
     let log = tempfile::NamedTempFile::new().unwrap();

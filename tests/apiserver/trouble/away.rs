@@ -6,10 +6,10 @@ use clock::between;
 use connect_api::model::DeploymentStatus;
 use connect_operator::names;
 use dev_server::{DevServer, FaultAnswer, FaultEffect, Options};
-use tokio::net::TcpListener;
 
 use super::faults::lifecycle_with;
 use super::pace::{FINE, meanwhile, pass, stepped};
+use crate::addresses;
 use crate::shop::{SECRET, Shop};
 
 /// Steps of the clock within which a call may have been in flight when the pause was requested.
@@ -33,15 +33,16 @@ async fn nothing_is_sent_before_retry_after_is_over() {
     futures::future::join_all(lives).await;
 }
 
-/// Stops the remote, runs `done`, and starts the remote again on its port with its former state.
+/// Stops the remote, runs `done`, and starts the remote again on its port with its former state. Nobody else gets the port
+/// meanwhile.
 async fn while_away(shop: &mut Shop, options: &Options, done: impl AsyncFnOnce(&Shop)) {
     let address = shop.dev.address();
     let elsewhere = DevServer::start(Options::default(), shop.clock.clone()).await.unwrap();
     std::mem::replace(&mut shop.dev, elsewhere).stop().await.unwrap();
+    let held = addresses::closed_at(address).unwrap();
     done(shop).await;
     pass(&shop.clock, FINE, Duration::from_secs(30)).await;
-    let listener = TcpListener::bind(address).await.unwrap();
-    shop.dev = DevServer::start_on(listener, options.clone(), shop.clock.clone()).await.unwrap();
+    shop.dev = DevServer::start_on(held.listen(64).unwrap(), options.clone(), shop.clock.clone()).await.unwrap();
 }
 
 #[tokio::test]

@@ -25,10 +25,11 @@ use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 
 use super::pace::{FINE, meanwhile, until_called};
+use crate::addresses;
 use crate::checks::{CHECK, check};
 use crate::collector::{Collector, HEADERS};
 use crate::manifests::with_spec;
-use crate::seen::{free_address, get};
+use crate::seen::get;
 use crate::shop::{CREDENTIALS, NAME, SECRET, Shop};
 use crate::staged::{KIT, kit};
 
@@ -233,7 +234,7 @@ async fn canaries_are_found_nowhere() {
     seen.watch("ConnectorStaged", shop.api::<ConnectorStaged>());
     let output = tempfile::NamedTempFile::new().unwrap();
     let collector = Collector::start().await;
-    let metrics = free_address();
+    let metrics = addresses::free();
     let mut operator = start(&shop, &collector, metrics, output.as_file());
     trouble(&shop).await;
     seen.add("metrics", get(metrics, "/metrics").await);

@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::limits::closed_port;
 use super::remote::{Remote, answer, endpoint, json_answer, no_hurry, with_header};
 use crate::patience::{brief, patience};
 
@@ -210,7 +209,7 @@ async fn a_connection_is_never_used_again() {
 
 #[tokio::test]
 async fn a_request_that_cannot_be_sent_is_known_not_to_be_sent() {
-    let (address, _socket) = closed_port();
+    let (address, _socket) = crate::addresses::closed();
     let error =
         call(&format!("http://{address}"), &writing(), ActionLimits::default()).await.expect_err("nobody listens");
     assert_eq!((error.failure.clone(), error.effect()), (Failure::NotSent, Effect::None), "{error}");

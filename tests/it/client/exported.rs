@@ -12,7 +12,6 @@ use tracing::span::{Attributes, Id, Record};
 use tracing_subscriber::Registry;
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 
-use super::limits::closed_port;
 use super::listen;
 use super::remote::{Remote, answer, endpoint, with_header};
 use crate::patience::brief;
@@ -104,7 +103,7 @@ async fn a_request_without_an_answer_has_a_span_with_the_kind_of_failure() {
     let (exported, _guard) = Exported::listen();
     let remote = Remote::start(|_| answer(500, "")).await;
     let silent = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let (closed, _held) = closed_port();
+    let (closed, _held) = crate::addresses::closed();
     for (url, error) in [
         (format!("http://{}", silent.local_addr().expect("bound")), "timeout"),
         (format!("http://{closed}"), "connection"),

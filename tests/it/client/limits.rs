@@ -11,17 +11,11 @@ use connect_api::error::{ApiError, Effect, Failure};
 use connect_api::http::{HttpConnect, Limits};
 use futures::future::join_all;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpListener, TcpStream};
 
 use super::remote::{Remote, answer, draft, no_hurry, settings};
+use crate::addresses;
 use crate::patience::{brief, patience};
-
-/// Returns an address that refuses connections as long as the socket is kept.
-pub(super) fn closed_port() -> (SocketAddr, TcpSocket) {
-    let socket = TcpSocket::new_v4().expect("a socket");
-    socket.bind(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a free port");
-    (socket.local_addr().expect("bound"), socket)
-}
 
 /// What a raw server does after it has read a request.
 #[derive(Clone, Copy, Debug)]
@@ -167,7 +161,7 @@ async fn reading_a_slow_body_stops_at_the_time_limit_of_the_call() {
 
 #[tokio::test]
 async fn without_a_connection_nothing_was_sent() {
-    let (closed, _socket) = closed_port();
+    let (closed, _socket) = addresses::closed();
     let api = client(closed, Limits::default()).await;
     let error = api.create(&draft("s"), no_hurry()).await.expect_err("nobody listens");
     assert_eq!((error.failure.clone(), error.effect()), (Failure::NotSent, Effect::None));

@@ -11,7 +11,6 @@ use connect_api::observer::{Observer, RequestEnd, TokenEnd};
 use connect_api::trace;
 use tokio::net::TcpListener;
 
-use super::limits::closed_port;
 use super::remote::{Remote, answer, endpoint, json_answer, with_header};
 use crate::patience::brief;
 
@@ -106,7 +105,7 @@ async fn requests_without_an_answer_are_observed_too() {
     let recorder = Arc::new(Recorder::default());
     let remote = Remote::start(|_| answer(500, "")).await;
     let silent = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let (closed, _held) = closed_port();
+    let (closed, _held) = crate::addresses::closed();
     for (url, expected) in [
         (format!("http://{}", silent.local_addr().expect("bound")), "getConnectorByKey Timeout"),
         (format!("http://{closed}"), "getConnectorByKey Connection"),

@@ -13,7 +13,6 @@ use http::header;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::limits::closed_port;
 use super::remote::{Remote, answer, deployment, error_answer, json_answer, no_hurry, settings, with_header};
 
 const PAGE: PageRequest = PageRequest { limit: 50, offset: 150 };
@@ -277,7 +276,7 @@ async fn changes_are_sent_in_time_or_not_at_all_and_lost_answers_leave_the_resul
     }
     assert_eq!(cut.seen().len(), 3, "each was sent once");
 
-    let (address, _socket) = closed_port();
+    let (address, _socket) = crate::addresses::closed();
     let nobody = settings(&format!("http://{address}"), &remote.url());
     let api = HttpConnect::new(nobody, clock::Clock::system());
     let error = api.expect("a client").stage(&draft(), no_hurry()).await.expect_err("nothing listens");

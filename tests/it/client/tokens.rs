@@ -292,7 +292,7 @@ async fn without_an_answer_of_the_token_endpoint_nothing_was_sent() {
 #[tokio::test]
 async fn an_unreachable_token_endpoint_is_named() {
     let remote = Remote::start(found).await;
-    let (closed, _socket) = super::limits::closed_port();
+    let (closed, _socket) = crate::addresses::closed();
     let settings = super::remote::settings(&remote.url(), &format!("http://{closed}"));
     let api = HttpConnect::new(settings, Clock::system()).expect("a client");
     let error = api.deployment(&id()).await.expect_err("no token");

@@ -28,7 +28,7 @@ async fn process() -> String {
 #[tokio::test]
 async fn the_address_of_a_record_leads_to_the_process_under_development() {
     let target = process().await;
-    let nobody = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port").local_addr().expect("bound");
+    let (nobody, _held) = crate::addresses::closed();
     let named = [format!("intake={target}"), format!("order-events={target}"), format!("nobody=http://{nobody}")];
     let applications = named.iter().map(|text| parse_application(text).expect("the address is local")).collect();
     let caller = Caller::new(Options { applications, ..Options::default() }).await;

@@ -22,10 +22,10 @@ use tokio::net::TcpStream;
 use tokio::process::Command;
 
 use super::processes::{Processes, install_definitions, version_of};
+use crate::addresses;
 use crate::cluster::Sandbox;
 use crate::manifests::{documents, with_spec};
 use crate::patience::in_time;
-use crate::seen::free_address;
 use crate::{go_tools, helm};
 
 const TOOL: &str = "argo-cd";
@@ -55,7 +55,7 @@ impl ArgoCd {
         let released = tokio::task::spawn_blocking(|| folder_of(TOOL, MODULE)).await.unwrap();
         configure(&sandbox, &released).await;
         let mut processes = Processes::new();
-        let [redis, server, metrics, of_controller] = [(); 4].map(|()| free_address());
+        let [redis, server, metrics, of_controller] = [(); 4].map(|()| addresses::free());
         let mut command = Command::new(&program);
         command.args(["redis", &redis.to_string()]);
         processes.start("redis", command);

@@ -14,8 +14,8 @@ use test_support::gitops::{FLUX, flux, flux_definitions, flux_module, flux_progr
 
 use super::processes::{Processes, install_definitions, version_of};
 use super::slow_shop::condition;
+use crate::addresses;
 use crate::cluster::Sandbox;
-use crate::seen::free_address;
 
 /// The annotation that requests a reconcile, as `flux reconcile` does.
 const REQUESTED_AT: &str = "reconcile.fluxcd.io/requestedAt";
@@ -40,7 +40,7 @@ impl Flux {
             let definitions = tokio::task::spawn_blocking(|| flux_definitions(controller)).await.unwrap();
             install_definitions(sandbox, "--filename", &definitions).await;
         }
-        let (mut processes, address) = (Processes::new(), free_address().to_string());
+        let (mut processes, address) = (Processes::new(), addresses::free().to_string());
         let (kubeconfig, namespace) = (sandbox.kubeconfig(), sandbox.namespace.clone());
         let folder = processes.folder().join("artifacts");
         std::fs::create_dir(&folder).unwrap();

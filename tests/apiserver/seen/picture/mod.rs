@@ -16,7 +16,8 @@ use test_support::chromium::Page;
 use self::page::{Data, Panel};
 use super::kube_state_metrics::KubeStateMetrics;
 use super::prometheus::{ask, prometheus, until};
-use super::{free_address, traced};
+use super::traced;
+use crate::addresses;
 use crate::shop::{CREDENTIALS, SECRET, Shop};
 
 /// Redeploys in the picture, of some seconds each.
@@ -72,7 +73,7 @@ async fn the_picture_of_the_dashboard_shows_a_real_run() {
     }
     let options = Options { deploy_duration: Duration::from_secs(3), ..Options::default() };
     let shop = Shop::without_operator(options, Clock::system()).await;
-    let (target, address, folder) = (free_address(), free_address(), tempfile::tempdir().unwrap());
+    let (target, address, folder) = (addresses::free(), addresses::free(), tempfile::tempdir().unwrap());
     let resources = KubeStateMetrics::start(&shop.sandbox).await;
     let _prometheus = prometheus(folder.path(), address, target, resources.address).expect("install `prometheus`");
     let log = tempfile::NamedTempFile::new().unwrap();

@@ -93,8 +93,8 @@ pub(crate) enum Hold {
     NextPages,
     /// Writes of Events.
     Events,
-    /// Reads of the Secrets whose names begin with `held-`.
-    Secrets,
+    /// Reads of the Secrets whose names begin with this.
+    Secrets(&'static str),
     /// Writes of the status of a deployment.
     DeploymentStatuses,
 }
@@ -104,7 +104,7 @@ impl Hold {
         match self {
             Self::NextPages => uri.query().is_some_and(|query| query.contains("continue=")),
             Self::Events => method != Method::GET && uri.path().contains("/events"),
-            Self::Secrets => method == Method::GET && uri.path().contains("/secrets/held-"),
+            Self::Secrets(prefix) => method == Method::GET && uri.path().contains(&format!("/secrets/{prefix}")),
             Self::DeploymentStatuses => {
                 method == Method::PATCH
                     && uri.path().contains("/connectordeployments/")

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::manifests::with_spec;
 use crate::shop::state;
 use crate::trouble::cluster::{left, shop, until_live};
-use crate::trouble::pace::{COARSE, FINE, meanwhile, pass};
+use crate::trouble::pace::{COARSE, FINE, SLOW, meanwhile, pass};
 use crate::unreliable::Hold;
 
 /// Its reads can be held back.
@@ -35,10 +35,11 @@ async fn rule_05_a_slow_read_of_a_secret_between_two_404s_is_no_time_between_the
         let status = object.status.as_ref();
         status.is_some_and(|status| status.handled_reconcile_request.as_deref() == Some("first"))
     });
-    meanwhile(&shop.clock, FINE, handled).await;
-    unreliable.hold(Hold::Secrets);
+    // Slowly: the two reads are to be less than 30 s apart.
+    meanwhile(&shop.clock, SLOW, handled).await;
+    unreliable.hold(Hold::Secrets(SECRET));
     shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
-    meanwhile(&shop.clock, FINE, unreliable.until_held(1)).await;
+    meanwhile(&shop.clock, SLOW, unreliable.until_held(1)).await;
     shop.dev.clear_faults();
     pass(&shop.clock, FINE, Duration::from_secs(35)).await;
     unreliable.release();

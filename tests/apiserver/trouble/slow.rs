@@ -5,7 +5,7 @@ use std::time::Duration;
 use dev_server::Options;
 
 use super::cluster::{left, shop, until_live};
-use super::pace::{FINE, meanwhile, stepped};
+use super::pace::{FINE, meanwhile, stepped, until_called};
 use crate::shop::{SECRET, Shop};
 use crate::unreliable::{Unreliable, Which, Wrong};
 
@@ -19,8 +19,7 @@ async fn an_api_server_that_takes_seconds_for_every_request_only_delays() {
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     until_live(&shop).await;
     shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
-    let redeploying = shop.until_reason("Redeploying");
-    meanwhile(&shop.clock, FINE, redeploying).await;
+    until_called(&shop, "updateDeploymentById", 1).await;
     until_live(&shop).await;
     left(&shop, "slow", 1);
     shop.delete().await;

@@ -149,7 +149,7 @@ async fn sixty_four_applications_with_a_hundred_values_each_are_one_create_and_o
     let patch = Patch::<()>::Json(serde_json::from_value(change).unwrap());
     let deployments = shop.api::<connect_operator::crd::ConnectorDeployment>();
     deployments.patch(NAME, &PatchParams::default(), &patch).await.unwrap();
-    shop.until_reason("Redeploying").await;
+    // For the generation of the change, so after its redeploy.
     shop.until_reason("Deployed").await;
     assert_eq!((shop.calls("createDeployment"), shop.calls("updateDeploymentById")), (1, 1));
 }

@@ -40,9 +40,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use secrecy::SecretSlice;
 use serde_json::json;
 use tempfile::TempDir;
+use tokio::net::TcpListener;
 use tokio::sync::mpsc::unbounded_channel;
 
 use super::faults::{Fault, How};
+use crate::addresses;
 use crate::described::DevServer;
 use crate::patience::brief;
 
@@ -155,7 +157,9 @@ impl Desk {
             state_file,
             ..Options::default()
         };
-        let dev = DevServer::start(options.clone(), theirs).await.unwrap();
+        // Nobody else gets the port while it refuses connections.
+        let listener = TcpListener::bind(addresses::free()).await.unwrap();
+        let dev = DevServer::start_on(listener, options.clone(), theirs).await.unwrap();
         let hosts = AllowedHosts::parse(["http://127.0.0.1:*"]).unwrap();
         let rate = Rate::per_second(10_000);
         let settings = http::Settings {

@@ -229,7 +229,7 @@ fn clients_are_made_where_their_hosts_are_guarded() {
         ("connect-api/http/connection", "it guards names, follows no redirects and repeats nothing"),
         ("controllers/clients/kube_client", "the API server's own client, with limits"),
         ("leader/fenced", "the API server's own client, behind a fence"),
-        ("cli/plan/local", "a client of no cluster, which calls nothing"),
+        ("cli/plan/overlay", "the API server's own client, and one of no cluster"),
         (
             "local-control-plane/download",
             "one published archive, whose bytes must have a sum that is part of the program",

@@ -6,15 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use connect_api::model::{
-    ApplicationDeployment, ConfigurationValue, DeclaredApplication, DeclaredGlobal, Deployment, SecuredValue,
-};
 use secrecy::SecretString;
 use serde::Serialize;
 
+use crate::controllers::connector_deployment::declared::Declared;
+use crate::controllers::connector_deployment::persisted::ObservedDeployment;
 use crate::controllers::values::digest::DigestKey;
-use crate::controllers::values::names::{GLOBAL, Item};
-use crate::controllers::values::{ApplicationValues, RETRY_STRATEGY, Values, retry_policy_members};
+use crate::controllers::values::names::{self, GLOBAL, Item, texts};
+use crate::controllers::values::{RETRY_STRATEGY, Values};
 
 /// The kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -62,6 +61,18 @@ pub(super) struct Difference {
 }
 
 impl Difference {
+    fn of(item: &Item, change: Change, before: Option<String>, after: Option<String>) -> Self {
+        let kind = match item.kind {
+            names::Kind::Standard => Kind::Plain,
+            names::Kind::Secured => Kind::Secured,
+            names::Kind::Schedule => Kind::Schedule,
+            names::Kind::RetryPolicy => Kind::RetryPolicy,
+        };
+        let application = Some(item.application.clone()).filter(|name| name != GLOBAL);
+        let key = Some(item.key.clone()).filter(|_| matches!(kind, Kind::Plain | Kind::Secured));
+        Self { application, kind, key, change, before, after }
+    }
+
     /// Identifies the value as the status does.
     pub(super) fn item(&self) -> Item {
         let application = self.application.as_deref().unwrap_or(GLOBAL);
@@ -77,181 +88,111 @@ impl Difference {
 
 /// The inputs of the comparison.
 pub(super) struct Sides<'a> {
-    /// The record of the remote; `None` if there is none yet.
-    pub(super) record: Option<&'a Deployment>,
+    /// What the remote has; `None` if there is nothing yet.
+    pub(super) seen: Option<&'a ObservedDeployment>,
     /// The values that were applied last, if they are known.
     pub(super) applied: Option<&'a Values>,
     /// The desired values.
     pub(super) desired: &'a Values,
-    /// The declarations of the applications.
-    pub(super) applications: Option<&'a [DeclaredApplication]>,
-    /// The declarations of the global configuration.
-    pub(super) global: Option<&'a DeclaredGlobal>,
+    /// The declarations of the connector.
+    pub(super) declared: Option<&'a Declared>,
     /// Key for comparing secured values without exposing them.
     pub(super) key: &'a DigestKey,
 }
 
-/// Returns the differences, ordered by name.
+/// Returns the differences, ordered by application.
 pub(super) fn differences(sides: &Sides<'_>) -> Vec<Difference> {
-    let recorded = sides.record.map(|record| record.applications.as_slice()).unwrap_or_default();
-    let names: BTreeSet<&String> = recorded
-        .iter()
-        .map(|application| &application.application_name)
-        .chain(sides.desired.applications.keys())
-        .collect();
+    // Nothing stays of what was applied to a deployment that is gone.
+    let applied = sides.applied.filter(|_| sides.seen.is_some());
+    let [desired, applied_last] = [Some(sides.desired), applied].map(|it| it.map(Values::visible).unwrap_or_default());
+    let seen = sides.seen.map(|seen| seen.values.clone()).unwrap_or_default();
+    let [desired, applied_last, seen] = [&desired, &applied_last, &seen].map(texts);
     let mut found = Vec::new();
-    let nothing = ApplicationValues::default();
-    if sides.record.is_some() || !is_empty(&sides.desired.global) {
-        let record = sides.record.and_then(|record| record.global_configuration.as_ref());
-        let defaults = sides.global.map(|global| &global.standard_configuration).into_iter().flatten();
-        compare(
-            &ComparedValues {
-                application: None,
-                standard: record.map(|record| record.standard_configuration.as_slice()).unwrap_or_default(),
-                secured: record.map(|record| record.secured_configuration.as_slice()).unwrap_or_default(),
-                applied: sides.applied.map(|applied| &applied.global),
-                desired: &sides.desired.global,
-                defaults: defaults.filter_map(|key| Some((key.key.as_str(), key.default.as_deref()?))).collect(),
-                key: sides.key,
-            },
-            &mut found,
-        );
+    for item in desired.keys().chain(seen.keys()).collect::<BTreeSet<_>>() {
+        let [before, after, last] = [&seen, &desired, &applied_last].map(|texts| texts.get(item).copied());
+        let change = match (before, after, item.kind) {
+            (_, _, names::Kind::RetryPolicy | names::Kind::Secured) => continue,
+            (before, after, _) if before == after => continue,
+            (None, _, _) => Change::Added,
+            (_, Some(_), _) => Change::Changed,
+            // Without a schedule in the spec, that of the connector applies.
+            (before, None, names::Kind::Schedule) if before != last => continue,
+            // The service may return the default for a value that was not sent.
+            (before, None, _) if before == default(sides.declared, item) => continue,
+            (_, None, _) => Change::Retained,
+        };
+        let [before, after] = [before, after.or(before)].map(|text| text.map(ToOwned::to_owned));
+        found.push(Difference::of(item, change, before, after));
     }
-    for name in names {
-        let record = recorded.iter().find(|application| application.application_name == *name);
-        let declared =
-            sides.applications.into_iter().flatten().find(|application| application.application_name == *name);
-        let defaults = declared.map(|declared| &declared.standard_configuration).into_iter().flatten();
-        let desired = sides.desired.applications.get(name).unwrap_or(&nothing);
-        compare(
-            &ComparedValues {
-                application: Some(name),
-                standard: record.map(|record| record.standard_configuration.as_slice()).unwrap_or_default(),
-                secured: record.map(|record| record.secured_configuration.as_slice()).unwrap_or_default(),
-                applied: sides.applied.map(|applied| applied.applications.get(name).unwrap_or(&nothing)),
-                desired,
-                defaults: defaults.filter_map(|key| Some((key.key.as_str(), key.default.as_deref()?))).collect(),
-                key: sides.key,
-            },
-            &mut found,
-        );
-        let applied = sides.applied.and_then(|applied| applied.applications.get(name));
-        schedule(name, record, applied, desired, &mut found);
-        retry_policy(name, record, applied, desired, &mut found);
-    }
+    retry_policies([&desired, &applied_last, &seen], &mut found);
+    secured(sides, applied, &mut found);
+    found.sort();
     found
 }
 
-/// Compares the schedule. Without one in the spec, the connector's own schedule applies.
-fn schedule(
-    name: &str,
-    record: Option<&ApplicationDeployment>,
-    applied: Option<&ApplicationValues>,
-    desired: &ApplicationValues,
-    found: &mut Vec<Difference>,
-) {
-    let before = record.and_then(|record| record.schedule.clone());
-    let application = Some(name.to_owned());
-    if let Some(after) = desired.schedule.clone().filter(|after| before.as_ref() != Some(after)) {
-        let change = if before.is_some() { Change::Changed } else { Change::Added };
-        found.push(Difference { application, kind: Kind::Schedule, key: None, change, before, after: Some(after) });
-    } else if desired.schedule.is_none() {
-        let applied = applied.and_then(|applied| applied.schedule.clone());
-        if applied.is_some() && applied == before {
-            let (after, change) = (applied, Change::Retained);
-            found.push(Difference { application, kind: Kind::Schedule, key: None, change, before, after });
-        }
+fn default<'a>(declared: Option<&'a Declared>, item: &Item) -> Option<&'a str> {
+    declared?.of(&item.application)?.defaults.get(&item.key).map(String::as_str)
+}
+
+/// Visible values by their names.
+type Texts<'a> = BTreeMap<Item, &'a str>;
+
+/// Compares the retry policies, which are replaced as a whole. If the record has none, it is assumed to be the one that
+/// was applied, because older versions of the service omit it; members that were not sent are defaults of the service.
+fn retry_policies([desired, applied, seen]: [&Texts<'_>; 3], found: &mut Vec<Difference>) {
+    let all = desired.keys().chain(applied.keys()).chain(seen.keys());
+    let applications: BTreeSet<&String> =
+        all.filter(|item| item.kind == names::Kind::RetryPolicy).map(|item| &item.application).collect();
+    for name in applications {
+        let members = |texts: &Texts<'_>| -> BTreeMap<String, String> {
+            let own = |item: &Item| item.kind == names::Kind::RetryPolicy && item.application == *name;
+            texts.iter().filter(|(item, _)| own(item)).map(|(it, text)| (it.key.clone(), (*text).to_owned())).collect()
+        };
+        let [desired, applied, seen] = [desired, applied, seen].map(members);
+        let there = if seen.is_empty() { &applied } else { &seen };
+        let has = |these: &BTreeMap<String, String>| these.iter().all(|(name, text)| there.get(name) == Some(text));
+        let change = match (there.is_empty(), desired.is_empty()) {
+            (true, false) => Change::Added,
+            (false, false) if !has(&desired) || (!applied.is_empty() && applied != desired) => Change::Changed,
+            (false, true) if !applied.is_empty() && has(&applied) => Change::Retained,
+            _ => continue,
+        };
+        let [before, after] = [there, if desired.is_empty() { there } else { &desired }].map(in_words);
+        found.push(Difference::of(&Item::retry_policy(name, RETRY_STRATEGY), change, before, after));
     }
 }
-
-/// Compares the retry policy, which is replaced as a whole. If the record has none, it is assumed to be the one that
-/// was applied, because older versions of the service omit it; members that were not sent are defaults of the service.
-fn retry_policy(
-    name: &str,
-    record: Option<&ApplicationDeployment>,
-    applied: Option<&ApplicationValues>,
-    desired: &ApplicationValues,
-    found: &mut Vec<Difference>,
-) {
-    let applied = applied.and_then(|applied| applied.retry_policy.as_ref()).map(retry_policy_members);
-    let shown = record.and_then(|record| record.retry_policy.as_ref()).map(retry_policy_members);
-    let there = shown.or_else(|| applied.clone().filter(|_| record.is_some()));
-    let wanted = desired.retry_policy.as_ref().map(retry_policy_members);
-    let has_all =
-        |members: &Members, there: &Members| members.iter().all(|member| there.get(member.0) == Some(member.1));
-    let change = match (&there, &wanted) {
-        (None, Some(_)) => Change::Added,
-        (Some(there), Some(wanted)) if !has_all(wanted, there) => Change::Changed,
-        (Some(_), Some(wanted)) if applied.as_ref().is_some_and(|applied| applied != wanted) => Change::Changed,
-        (Some(there), None) if applied.as_ref().is_some_and(|applied| has_all(applied, there)) => Change::Retained,
-        _ => return,
-    };
-    let before = there.as_ref().map(in_words);
-    let after = wanted.as_ref().map(in_words).or_else(|| before.clone());
-    let application = Some(name.to_owned());
-    found.push(Difference { application, kind: Kind::RetryPolicy, key: None, change, before, after });
-}
-
-/// Members of a retry policy by name.
-type Members = BTreeMap<&'static str, String>;
 
 /// Formats a retry policy on one line, strategy first.
-fn in_words(members: &Members) -> String {
-    let others = members.iter().filter(|(member, _)| **member != RETRY_STRATEGY);
+fn in_words(members: &BTreeMap<String, String>) -> Option<String> {
+    let others = members.iter().filter(|(member, _)| *member != RETRY_STRATEGY);
     let others = others.map(|(member, value)| format!("{member} {value}"));
-    members.get(RETRY_STRATEGY).cloned().into_iter().chain(others).collect::<Vec<_>>().join(", ")
+    let words: Vec<_> = members.get(RETRY_STRATEGY).cloned().into_iter().chain(others).collect();
+    (!words.is_empty()).then(|| words.join(", "))
 }
 
-fn is_empty(values: &ApplicationValues) -> bool {
-    values.standard.is_empty() && values.secured.is_empty()
-}
-
-/// The values of one application, or the global values.
-struct ComparedValues<'a> {
-    application: Option<&'a String>,
-    standard: &'a [ConfigurationValue],
-    secured: &'a [SecuredValue],
-    applied: Option<&'a ApplicationValues>,
-    desired: &'a ApplicationValues,
-    defaults: BTreeMap<&'a str, &'a str>,
-    key: &'a DigestKey,
-}
-
-fn compare(place: &ComparedValues<'_>, found: &mut Vec<Difference>) {
-    let there: BTreeMap<&String, &String> = place.standard.iter().map(|value| (&value.key, &value.value)).collect();
-    let keys: BTreeSet<&String> = there.keys().copied().chain(place.desired.standard.keys()).collect();
-    for key in keys {
-        let before = there.get(key).map(|text| (*text).clone());
-        let default = place.defaults.get(key.as_str()).map(|text| (*text).to_owned());
-        let after = place.desired.standard.get(key).cloned();
-        let change = match (&before, &after) {
-            (before, after) if before == after => continue,
-            // The service may return the default for a value that was not sent.
-            (before, None) if *before == default => continue,
-            (None, _) => Change::Added,
-            (_, None) => Change::Retained,
-            _ => Change::Changed,
-        };
-        let after = after.or_else(|| before.clone());
-        let application = place.application.cloned();
-        found.push(Difference { application, kind: Kind::Plain, key: Some(key.clone()), change, before, after });
-    }
-    let there: BTreeSet<&String> = place.secured.iter().map(|value| &value.key).collect();
-    let before = place.applied.map_or(there, |applied| applied.secured.keys().collect());
-    let keys: BTreeSet<&String> = before.iter().copied().chain(place.desired.secured.keys()).collect();
-    for key in keys {
-        let applied = place.applied.and_then(|applied| applied.secured.get(key));
-        let change = match (place.desired.secured.get(key), applied) {
+fn secured(sides: &Sides<'_>, applied: Option<&Values>, found: &mut Vec<Difference>) {
+    let listed = sides.seen.into_iter().flat_map(|seen| &seen.secured);
+    let listed: BTreeSet<Item> = listed.map(|(application, key)| Item::secured(application, key)).collect();
+    let desired = secrets(sides.desired);
+    let applied = applied.map(secrets);
+    let before = applied.as_ref().map_or(listed, |applied| applied.keys().cloned().collect());
+    for item in before.iter().chain(desired.keys()).collect::<BTreeSet<_>>() {
+        let change = match (desired.get(item), applied.as_ref().and_then(|applied| applied.get(item))) {
             (None, _) => Change::Retained,
-            (Some(_), None) if !before.contains(key) => Change::Added,
+            (Some(_), None) if !before.contains(item) => Change::Added,
             (Some(_), None) => Change::Unknown,
-            (Some(after), Some(applied)) if same(place.key, after, applied) => continue,
+            (Some(after), Some(applied)) if same(sides.key, after, applied) => continue,
             (Some(_), Some(_)) => Change::Changed,
         };
-        let application = place.application.cloned();
-        let key = Some(key.clone());
-        found.push(Difference { application, kind: Kind::Secured, key, change, before: None, after: None });
+        found.push(Difference::of(item, change, None, None));
     }
+}
+
+fn secrets(values: &Values) -> BTreeMap<Item, &SecretString> {
+    let all =
+        values.applications.iter().map(|(name, values)| (name.as_str(), values)).chain([(GLOBAL, &values.global)]);
+    all.flat_map(|(name, values)| values.secured.iter().map(move |(key, value)| (Item::secured(name, key), value)))
+        .collect()
 }
 
 /// Compares two secured values by their digests, without exposing them.

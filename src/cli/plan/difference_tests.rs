@@ -1,6 +1,9 @@
+use connect_api::model::{DeclaredApplication, Deployment};
 use serde_json::json;
 
 use super::*;
+use crate::controllers::connector_deployment::observe;
+use crate::controllers::values::ApplicationValues;
 use crate::controllers::values::digest::KEY_LENGTH;
 
 /// Case, desired values, applied values if known, and the expected differences.
@@ -53,6 +56,7 @@ fn plain_values_and_schedules_are_compared_with_the_remote_and_secured_ones_with
         "applicationName": "service", "standardConfiguration": [{"key": "DEFAULT", "default": "d"}],
     }]))
     .expect("declarations");
+    let (seen, declared) = (observe::of_record(&record, &BTreeSet::new()), observe::declared(Some(&declared), None));
     let key = DigestKey::new([1; KEY_LENGTH]);
     let same = values(&[("LEVEL", "info")], &[("TOKEN", "canary-1")], None);
     let rows: [Row<'_>; 9] = [
@@ -92,14 +96,8 @@ fn plain_values_and_schedules_are_compared_with_the_remote_and_secured_ones_with
         ("every value removed", Values::default(), Some(&same), &["=LEVEL info>info", "=!TOKEN >"]),
     ];
     for (case, desired, applied, expected) in rows {
-        let sides = Sides {
-            record: Some(&record),
-            applied,
-            desired: &desired,
-            applications: Some(&declared),
-            global: None,
-            key: &key,
-        };
+        let declared = declared.as_ref();
+        let sides = Sides { seen: Some(&seen), applied, desired: &desired, declared, key: &key };
         let found = differences(&sides);
         assert_eq!(shown(&found), expected, "{case}");
         assert!(!format!("{found:?}").contains("canary"), "{case}");
@@ -111,7 +109,7 @@ fn every_value_is_added_without_a_record() {
     let mut desired = values(&[("LEVEL", "info")], &[("TOKEN", "canary")], Some("0 5 * * *"));
     desired.global.standard.insert("SHOP".into(), "eu".into());
     let key = DigestKey::new([1; KEY_LENGTH]);
-    let sides = Sides { record: None, applied: None, desired: &desired, applications: None, global: None, key: &key };
+    let sides = Sides { seen: None, applied: None, desired: &desired, declared: None, key: &key };
     assert_eq!(shown(&differences(&sides)), ["+SHOP >eu", "+LEVEL >info", "+!TOKEN >", "+@ >0 5 * * *"]);
 }
 
@@ -154,14 +152,8 @@ fn a_retry_policy_is_compared_with_the_record_and_with_what_was_sent() {
         };
         let (applied, desired) = (with(applied), with(desired));
         let key = DigestKey::new([1; KEY_LENGTH]);
-        let sides = Sides {
-            record: Some(&record),
-            applied: Some(&applied),
-            desired: &desired,
-            applications: None,
-            global: None,
-            key: &key,
-        };
+        let seen = observe::of_record(&record, &BTreeSet::new());
+        let sides = Sides { seen: Some(&seen), applied: Some(&applied), desired: &desired, declared: None, key: &key };
         assert_eq!(shown(&differences(&sides)).join(";"), expected, "{case}");
     }
 }

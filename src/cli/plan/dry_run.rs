@@ -8,9 +8,9 @@ use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, ValidationD
 use serde_json::{Map, Value, json};
 
 use super::manifests::Document;
-use super::refusal;
 use super::schema;
 use crate::controllers::objects::secret;
+use crate::controllers::reporting::conditions::{LONGEST_MESSAGE, cut};
 use crate::names;
 
 /// Field manager of `kubectl apply --server-side` (kubectl, `--field-manager`).
@@ -47,7 +47,6 @@ pub(super) async fn check(
     kind: &ApiResource,
     namespace: &str,
     document: &Document,
-    manager: Option<&str>,
     makes_namespace: bool,
 ) -> Result<Checked, kube::Error> {
     let is_secret = document.kind == "Secret";
@@ -67,7 +66,7 @@ pub(super) async fn check(
     if !namespace.is_empty() {
         body["metadata"]["namespace"] = json!(namespace);
     }
-    let unchecked = match send(&api, document, before.as_ref(), &body, manager).await {
+    let unchecked = match send(&api, document, before.as_ref(), &body).await {
         Ok(after) => {
             let mut after = serde_json::to_value(after).map_err(kube::Error::SerdeError)?;
             if changed(before.as_ref(), &after) && (is_secret || document.kind == "ConfigMap") {
@@ -83,9 +82,8 @@ pub(super) async fn check(
             format!("the namespace {namespace} does not exist yet, so the API server could not check it")
         }
         Err(kube::Error::Api(status)) => {
-            // The own schemas name the field that was meant; other kinds have none.
-            let undecodable = refusal::is_undecodable(&status.message);
-            let problems = if undecodable { schema::problems(&document.kind, &body) } else { Vec::new() };
+            // What the own schemas find names the place and what was meant; what they do not find only the API server knows.
+            let problems = schema::problems(&document.kind, &body);
             let message = if problems.is_empty() { refused(is_secret, kind, &status) } else { problems.join("; ") };
             return Ok(Checked::Refused(message));
         }
@@ -114,7 +112,6 @@ async fn send(
     document: &Document,
     before: Option<&Value>,
     body: &Value,
-    manager: Option<&str>,
 ) -> Result<DynamicObject, kube::Error> {
     let mut parameters = PatchParams {
         dry_run: true,
@@ -122,7 +119,7 @@ async fn send(
         field_manager: Some(CLIENT_SIDE.to_owned()),
         field_validation: Some(ValidationDirective::Strict),
     };
-    let applied_by = manager.map(ToOwned::to_owned).or_else(|| before.and_then(applied_by));
+    let applied_by = before.and_then(applied_by);
     if let (None, Some(last)) = (&applied_by, before.and_then(last_applied)) {
         let patch = Patch::Merge(three_way(&last, body));
         return api.patch(&document.name, &parameters, &patch).await;
@@ -226,7 +223,7 @@ fn refused(is_secret: bool, kind: &ApiResource, status: &kube::core::Status) -> 
             kind.kind
         );
     }
-    refusal::explain(&status.message)
+    cut(&status.message.split_whitespace().collect::<Vec<_>>().join(" "), LONGEST_MESSAGE)
 }
 
 #[cfg(test)]

@@ -3,13 +3,9 @@
 //! Next: `schema` for the check in place of that of the API server.
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 
-use http::{Request, Response, StatusCode};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
-use kube::Client;
-use kube::client::Body;
 use serde_json::json;
 
 use super::difference::{Change, Kind};
@@ -35,18 +31,6 @@ pub(super) const NOTE: &str = "a local plan does not read the cluster. It assume
     key belongs to the resource. It does not check rules between fields, or keys of other resources";
 /// Why secured values are not compared.
 pub(super) const UNKEYED: &str = "a local plan does not know which values were applied";
-
-/// Returns a client of a cluster in which nothing exists.
-pub(super) fn client() -> Client {
-    let service = tower::service_fn(async |_: Request<Body>| {
-        let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-            "reason": "NotFound", "message": "a local plan reads no cluster", "code": 404});
-        let mut response = Response::new(Body::from(status.to_string().into_bytes()));
-        *response.status_mut() = StatusCode::NOT_FOUND;
-        Ok::<_, Infallible>(response)
-    });
-    Client::new(service, "default")
-}
 
 /// Checks a manifest against the schema of its kind.
 pub(super) fn check(document: &Document, namespace: &str) -> Checked {
@@ -126,7 +110,7 @@ pub(super) fn without_absent(
 
 /// Returns the plan for a deployment of which it is not known what would happen.
 pub(super) fn not_asked(why: String) -> Projection {
-    Projection { action: Action::NotAsked, notes: vec![why], ..Projection::nothing() }
+    Projection { action: Action::NotAsked, notes: vec![why], ..Projection::default() }
 }
 
 /// Returns the plan for a staged connector of which it is not known what would happen.

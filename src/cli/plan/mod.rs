@@ -9,9 +9,9 @@ mod difference;
 mod dry_run;
 mod local;
 mod manifests;
+mod overlay;
 mod projected_cluster;
 mod reconcile;
-mod refusal;
 mod remote;
 mod report;
 mod schema;
@@ -26,9 +26,9 @@ use std::process::ExitCode;
 use kube::Client;
 
 use self::manifests::Document;
+use self::projected_cluster::Settings;
 use self::reconcile::{plan, plan_staged};
 use self::remote::Remotes;
-use self::report::staged::Staging;
 use self::report::{Form, Planning, Report};
 use super::cluster::ClusterOptions;
 use super::installs::{self, Install};
@@ -40,6 +40,7 @@ use crate::controllers::clients::connect_factory::HttpFactory;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::objects::digest_key;
 use crate::controllers::objects::secret;
+use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::values::digest::{DigestKey, KEY_LENGTH};
 use crate::error_text::with_causes;
 use crate::names;
@@ -89,7 +90,7 @@ pub(super) struct Args {
     recursive: bool,
 
     /// Do not ask the cluster: plan with the files alone, and with the remote if there are credentials.
-    #[arg(long, conflicts_with = "field_manager")]
+    #[arg(long)]
     local: bool,
 
     /// Exit with 2 if something would happen at the remote and there is no problem.
@@ -99,11 +100,6 @@ pub(super) struct Args {
     /// Output format; docs/plan.md describes json.
     #[arg(long, short, value_enum, default_value = "text")]
     output: Form,
-
-    /// Field manager that will apply: fields that it applied before and that the manifests no longer contain are
-    /// removed. Default: the manager that applied the object before, otherwise kubectl.
-    #[arg(long, value_name = "NAME")]
-    field_manager: Option<String>,
 
     /// Namespace of the operator, with the key for comparing secured values and the credentials of ClusterConnectProjects.
     /// Default: for the key that of the operator's Deployment; if it cannot be read, that of the current context. For the
@@ -179,49 +175,73 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, PlanError> {
     })
 }
 
+/// Why the plan for a resource ends before it is simulated.
+enum Stop {
+    /// The operator would report this.
+    Problem(ConditionUpdate),
+    /// The remote is not asked, for this reason.
+    NotAsked(String),
+    /// The API server returned an error.
+    Failed(kube::Error),
+}
+
+impl From<ConditionUpdate> for Stop {
+    fn from(condition: ConditionUpdate) -> Self {
+        Self::Problem(condition)
+    }
+}
+
+impl From<kube::Error> for Stop {
+    fn from(error: kube::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
 /// Makes the plan of these manifests. `step`: what is planned at the moment.
 async fn report(args: &Args, documents: &[Document], step: &RefCell<String>) -> Result<Report, PlanError> {
     let (client, namespace) = if args.local {
-        (local::client(), args.place.namespace.clone().unwrap_or_else(|| "default".to_owned()))
+        (None, args.place.namespace.clone().unwrap_or_else(|| "default".to_owned()))
     } else {
-        args.place.client().await.map_err(PlanError::Cluster)?
+        let (client, namespace) = args.place.client().await.map_err(PlanError::Cluster)?;
+        (Some(client), namespace)
     };
     // Users who may not read the Deployments still get a plan.
-    let operators = installs::list(&client, args.operator_namespace.as_deref()).await.unwrap_or_default();
+    let operators = match &client {
+        Some(client) => installs::list(client, args.operator_namespace.as_deref()).await.unwrap_or_default(),
+        None => Vec::new(),
+    };
     let installs: Vec<Install<'_>> = operators.iter().filter_map(Install::of).collect();
     let here: Vec<&Install<'_>> = installs.iter().filter(|install| install.watches(Some(&namespace))).collect();
     let mut remotes = Remotes::new(factory(&here, args)?);
     let digest_key_secret = digest_key_secret(args, &here).await?;
-    let keys = keys(&client, args, &digest_key_secret).await;
+    let keys = keys(client.as_ref(), &digest_key_secret).await;
     let labelled = here.iter().any(|install| install.has("--require-secret-label"));
-    let settings = projected_cluster::Settings {
-        secrets: secret::Policy {
-            require_label: args.require_secret_label || labelled,
-            digest_key: Some(digest_key_secret.clone()),
-        },
+    let secrets =
+        secret::Policy { require_label: args.require_secret_label || labelled, digest_key: Some(digest_key_secret) };
+    let settings = Settings {
+        secrets,
         local: args.local,
-        namespace: &namespace,
-        manager: args.field_manager.as_deref(),
-        operator_namespace: args.operator_namespace.as_deref(),
+        namespace,
+        operator_namespace: args.operator_namespace.clone(),
         cluster_projects: installs.is_empty() || installs.iter().any(|install| install.has(installs::CLUSTER_PROJECTS)),
     };
-    let projected_cluster = projected_cluster::projected_cluster(client, &settings, documents).await?;
-    let mut staged = BTreeMap::new();
+    let projected_cluster = projected_cluster::projected_cluster(client, settings, documents).await?;
+    let (mut staged, mut outcomes) = (Vec::new(), BTreeMap::new());
     for (object_ref, planned) in &projected_cluster.staged {
         *step.borrow_mut() = format!("staged/{}", object_ref.name);
-        staged.insert(object_ref.clone(), plan_staged(&projected_cluster, &mut remotes, object_ref, planned).await?);
+        let outcome = plan_staged(&projected_cluster, &mut remotes, &planned.after).await?;
+        staged.push(Planning::staged(planned, outcome.clone()));
+        outcomes.insert(object_ref.clone(), outcome);
     }
     let mut deployments = Vec::new();
     for (object_ref, planned) in &projected_cluster.planned {
         *step.borrow_mut() = format!("deployment/{}", object_ref.name);
         let named = planned.after.spec.connector.staged_ref.as_ref();
-        let follows = named.and_then(|named| staged.get(&ObjectRef::staged(&object_ref.namespace, &named.name)));
-        let outcome = plan(&projected_cluster, &mut remotes, &keys, object_ref, planned, follows).await?;
-        deployments.push(Planning::of(object_ref, planned, outcome));
+        let follows = named.and_then(|named| outcomes.get(&ObjectRef::staged(&object_ref.namespace, &named.name)));
+        let outcome = plan(&projected_cluster, &mut remotes, &keys, planned, follows).await?;
+        deployments.push(Planning::deployment(planned, outcome));
     }
-    let staged = projected_cluster.staged.iter().zip(staged.into_values());
-    let staged = staged.map(|((object_ref, planned), outcome)| Staging::of(object_ref, planned, outcome)).collect();
-    let mut notes = projected_cluster.notes;
+    let mut notes = projected_cluster.notes.into_inner();
     notes.extend(documents.iter().filter_map(region_note));
     Ok(Report::of((deployments, staged), projected_cluster.invalid, notes, keys.known.err()))
 }
@@ -266,12 +286,10 @@ async fn digest_key_secret(args: &Args, installs: &[&Install<'_>]) -> Result<(St
     Ok((namespace, name.to_owned()))
 }
 
-/// Reads the digest key from the Secret with this namespace and name.
-async fn keys(client: &Client, args: &Args, (namespace, name): &(String, String)) -> DigestKeys {
+/// Reads the digest key from the Secret with this namespace and name. `client`: `None` for a local plan.
+async fn keys(client: Option<&Client>, (namespace, name): &(String, String)) -> DigestKeys {
     let spare = DigestKey::new(rand::random::<[u8; KEY_LENGTH]>());
-    if args.local {
-        return DigestKeys { known: Err(local::UNKEYED.to_owned()), spare };
-    }
+    let Some(client) = client else { return DigestKeys { known: Err(local::UNKEYED.to_owned()), spare } };
     let known = match digest_key::load(client, namespace, name).await {
         Ok(Some(key)) => Ok(key),
         Ok(None) => Err(format!(

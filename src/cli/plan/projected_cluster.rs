@@ -1,61 +1,54 @@
 //! The cluster after applying: the current objects, replaced by those that are applied. Only reads; `dry_run` checks
 //! the manifests.
 
-mod contents;
 mod projects;
-mod users;
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::api::{Api, ApiResource, ListParams};
 use kube::{Client, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use self::contents::content;
 pub(super) use self::projects::Project;
-use self::projects::Shared;
+use super::Stop;
 use super::dry_run::{self, Checked, WouldBe};
 use super::local;
 use super::manifests::Document;
+use super::overlay::Overlay;
 use crate::cli::resources::{ResourceType, similar};
-use crate::controllers::connector_staged::observe;
-use crate::controllers::connector_staged::proof::Objects;
+use crate::controllers::connector_deployment::desired::Contents;
+use crate::controllers::connector_deployment::observe::{of_config_map, of_secret};
+use crate::controllers::connector_deployment::value_from;
 use crate::controllers::key_ownership::{ClaimStatus, KeyOwnership};
-use crate::controllers::kinds::managed_kind::ManagedKind;
+use crate::controllers::kinds::managed_kind::{ManagedKind, object_ref};
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::objects::secret;
 use crate::controllers::references::{Named, Reference};
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{
     ActionCheck, AdoptionPolicy, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged,
-    PublishAfter, StagedConnector,
+    ProjectKind, ProjectRef, StagedConnector,
 };
 use crate::names;
 
 /// Label with its name that every Namespace has (Kubernetes, well-known labels).
 const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 
-/// A deployment to plan.
-pub(super) struct Planned {
+/// A resource to plan.
+pub(super) struct Planned<K> {
     /// The object before applying.
-    pub(super) before: Option<ConnectorDeployment>,
+    pub(super) before: Option<K>,
     /// The object after applying.
-    pub(super) after: ConnectorDeployment,
+    pub(super) after: K,
     /// Whether it is among the manifests; otherwise it only references an object of the manifests.
     pub(super) written: bool,
     /// Why the API server did not check it, if so.
     pub(super) unchecked: Option<String>,
-}
-
-/// A staged connector to plan.
-pub(super) struct PlannedStaged {
-    /// The object after applying.
-    pub(super) after: ConnectorStaged,
-    /// Whether it is among the manifests; otherwise it only references an object of the manifests.
-    pub(super) written: bool,
 }
 
 /// A manifest that cannot be applied.
@@ -71,128 +64,223 @@ pub(super) struct Invalid {
     pub(super) message: String,
 }
 
-/// The cluster after applying.
-pub(super) struct ProjectedCluster {
-    client: Client,
-    /// Which Secrets may be used.
-    secrets: secret::Policy,
-    /// Whether the manifests are all there is.
-    pub(super) local: bool,
-    /// Deployments to plan, in order.
-    pub(super) planned: BTreeMap<ObjectRef, Planned>,
-    /// Projects among the manifests.
-    projects: BTreeMap<ObjectRef, Project>,
-    shared: Shared,
-    /// Labels of Namespaces among the manifests.
-    namespaces: BTreeMap<String, BTreeMap<String, String>>,
-    /// Namespace of the operator, if the user names it.
-    operator_namespace: Option<String>,
-    /// Staged connectors to plan, in order.
-    pub(super) staged: BTreeMap<ObjectRef, PlannedStaged>,
-    /// Checks among the manifests.
-    checks: BTreeMap<ObjectRef, ActionCheck>,
-    /// Secrets and ConfigMaps among the manifests.
-    objects: BTreeMap<(String, Reference), Value>,
-    /// Manifests that cannot be applied.
-    pub(super) invalid: Vec<Invalid>,
-    /// Information about the whole plan.
-    pub(super) notes: Vec<String>,
-    /// Objects other than deployments that the API server did not check, by reason.
-    unchecked: BTreeMap<String, Vec<String>>,
-    keys: KeyOwnership,
-    /// The remotes of the projects that have answered, or that are among the manifests.
-    admitted: BTreeMap<ObjectRef, RemoteIdentity>,
-}
-
-/// How the manifests are applied, and by which operator they are reconciled.
-pub(super) struct Settings<'a> {
+/// By which operator the manifests are reconciled.
+pub(super) struct Settings {
     /// Which Secrets may be used.
     pub(super) secrets: secret::Policy,
     /// Whether the manifests are all there is.
     pub(super) local: bool,
     /// Namespace of manifests without one.
-    pub(super) namespace: &'a str,
-    /// Field manager that applies.
-    pub(super) manager: Option<&'a str>,
+    pub(super) namespace: String,
     /// Namespace of the operator, if the user names it.
-    pub(super) operator_namespace: Option<&'a str>,
+    pub(super) operator_namespace: Option<String>,
     /// Whether the operator works with `ClusterConnectProject`s, as far as it is known.
     pub(super) cluster_projects: bool,
 }
 
-/// Projects the cluster from the manifests and the current objects.
+/// The cluster after applying.
+pub(super) struct ProjectedCluster {
+    pub(super) settings: Settings,
+    /// The cluster before applying.
+    pub(super) before: Client,
+    /// The cluster after applying.
+    pub(super) after: Client,
+    overlay: Arc<Overlay>,
+    /// Deployments to plan, in order.
+    pub(super) planned: BTreeMap<ObjectRef, Planned<ConnectorDeployment>>,
+    /// Staged connectors to plan, in order.
+    pub(super) staged: BTreeMap<ObjectRef, Planned<ConnectorStaged>>,
+    /// Manifests that cannot be applied.
+    pub(super) invalid: Vec<Invalid>,
+    /// Information about the whole plan.
+    pub(super) notes: RefCell<Vec<String>>,
+    /// Projects among the manifests.
+    projects: BTreeSet<ObjectRef>,
+    keys: KeyOwnership,
+    /// The remotes of the projects through which resources of a namespace claim keys (rules 4 and 29).
+    admitted: BTreeMap<(ObjectRef, String), RemoteIdentity>,
+}
+
+/// The manifests, as far as they are checked.
+struct Manifests {
+    overlay: Overlay,
+    planned: BTreeMap<ObjectRef, Planned<ConnectorDeployment>>,
+    staged: BTreeMap<ObjectRef, Planned<ConnectorStaged>>,
+    invalid: Vec<Invalid>,
+    notes: Vec<String>,
+    projects: BTreeSet<ObjectRef>,
+    /// Secrets and ConfigMaps.
+    objects: BTreeSet<(String, Reference)>,
+    /// Namespaces whose labels are among the manifests, and those of all other manifests.
+    labelled: BTreeSet<String>,
+    namespaces: BTreeSet<String>,
+    /// Objects other than deployments that the API server did not check, by reason.
+    unchecked: BTreeMap<String, Vec<String>>,
+}
+
+/// Projects the cluster from the manifests and the current objects. `client`: of the cluster; `None` for a local plan.
 ///
 /// # Errors
 /// If the API server does not respond.
 pub(super) async fn projected_cluster(
-    client: Client,
-    settings: &Settings<'_>,
+    client: Option<Client>,
+    settings: Settings,
     documents: &[Document],
 ) -> Result<ProjectedCluster, kube::Error> {
-    let namespaces = namespaces(documents);
-    let (enqueue, _) = tokio::sync::mpsc::unbounded_channel();
-    let mut projected_cluster = ProjectedCluster {
-        client,
-        secrets: settings.secrets.clone(),
-        local: settings.local,
+    let before = Arc::new(Overlay::new(client.clone())).client();
+    let mut manifests = Manifests {
+        overlay: Overlay::new(client),
         planned: BTreeMap::new(),
-        projects: BTreeMap::new(),
-        shared: Shared::new(settings.cluster_projects),
-        namespaces,
-        operator_namespace: settings.operator_namespace.map(ToOwned::to_owned),
         staged: BTreeMap::new(),
-        checks: BTreeMap::new(),
-        objects: BTreeMap::new(),
         invalid: Vec::new(),
         notes: Vec::new(),
+        projects: BTreeSet::new(),
+        objects: BTreeSet::new(),
+        labelled: BTreeSet::new(),
+        namespaces: BTreeSet::new(),
         unchecked: BTreeMap::new(),
+    };
+    for document in documents.iter().filter(|it| it.group.is_empty() && it.kind == "Namespace") {
+        manifests.label(&before, document).await;
+    }
+    for document in documents {
+        manifests.add(&before, &settings, document).await?;
+    }
+    let Manifests { overlay, planned, staged, invalid, mut notes, projects, objects, labelled, namespaces, unchecked } =
+        manifests;
+    notes.extend(unchecked.into_iter().map(|(why, objects)| format!("{}: {why}", objects.join(", "))));
+    notes.extend(settings.local.then(|| local::NOTE.to_owned()));
+    let overlay = Arc::new(overlay);
+    let (enqueue, _) = tokio::sync::mpsc::unbounded_channel();
+    let mut projected_cluster = ProjectedCluster {
+        settings,
+        before,
+        after: overlay.client(),
+        overlay,
+        planned,
+        staged,
+        invalid,
+        notes: RefCell::new(notes),
+        projects,
         keys: KeyOwnership::new(0, enqueue),
         admitted: BTreeMap::new(),
     };
-    for document in documents {
-        let Some(kind) = kind(document) else {
-            if let Some(message) = unknown_kind(document) {
-                let place = document.namespace.as_deref().unwrap_or(settings.namespace);
-                projected_cluster.refuse(place, document, &message);
-            }
-            continue;
-        };
-        let scoped = document.kind == "ClusterConnectProject";
-        let place = if scoped { "" } else { document.namespace.as_deref().unwrap_or(settings.namespace) };
-        let makes = projected_cluster.namespaces.contains_key(place);
-        let checked = if settings.local {
-            local::check(document, place)
-        } else {
-            dry_run::check(&projected_cluster.client, &kind, place, document, settings.manager, makes).await?
-        };
-        match checked {
-            Checked::Refused(message) => projected_cluster.refuse(place, document, &message),
-            Checked::Taken(would_be) => {
-                if let Err(message) = projected_cluster.take(place, document, *would_be) {
-                    projected_cluster.refuse(place, document, &message);
-                }
-            }
-        }
-    }
-    let unchecked = std::mem::take(&mut projected_cluster.unchecked).into_iter();
-    projected_cluster.notes.extend(unchecked.map(|(why, objects)| format!("{}: {why}", objects.join(", "))));
-    projected_cluster.notes.extend(settings.local.then(|| local::NOTE.to_owned()));
-    projected_cluster.add_users().await?;
-    projected_cluster.read_shared().await?;
-    projected_cluster.note_keys().await?;
+    let deployments = projected_cluster.list::<ConnectorDeployment>(&namespaces).await?;
+    let staged = projected_cluster.list::<ConnectorStaged>(&namespaces).await?;
+    projected_cluster.add_users(&deployments, &staged, &objects, &labelled);
+    projected_cluster.note_keys(&deployments).await;
+    projected_cluster.note_keys(&staged).await;
     Ok(projected_cluster)
 }
 
-/// Returns the labels of the Namespaces among the manifests, with the one that the API server adds.
-fn namespaces(documents: &[Document]) -> BTreeMap<String, BTreeMap<String, String>> {
-    let all = documents.iter().filter(|document| document.group.is_empty() && document.kind == "Namespace");
-    all.map(|document| {
-        let labels = document.body["metadata"]["labels"].as_object().into_iter().flatten();
-        let labels = labels.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())));
-        let own = (NAMESPACE_NAME.to_owned(), document.name.clone());
-        (document.name.clone(), labels.chain([own]).collect())
-    })
-    .collect()
+impl Manifests {
+    /// Adds the labels of a Namespace, with the one that the API server adds, to those that it has.
+    async fn label(&mut self, before: &Client, document: &Document) {
+        let found = Api::<Namespace>::all(before.clone()).get_opt(&document.name).await;
+        let found = found.ok().flatten().and_then(|it| serde_json::to_value(it).ok());
+        let mut after = dry_run::apply_locally(found.as_ref(), &document.body, document);
+        after["metadata"]["labels"][NAMESPACE_NAME] = json!(document.name);
+        self.overlay.put(&ApiResource::erase::<Namespace>(&()), "", after);
+        self.labelled.insert(document.name.clone());
+    }
+
+    /// Checks a manifest, and adds it if it can be applied.
+    async fn add(&mut self, before: &Client, settings: &Settings, document: &Document) -> Result<(), kube::Error> {
+        let own = document.namespace.as_deref().unwrap_or(&settings.namespace);
+        let Some(kind) = kind(document) else {
+            if let Some(message) = unknown_kind(document) {
+                self.refuse(own, document, &message);
+            }
+            return Ok(());
+        };
+        let namespace = if document.kind == "ClusterConnectProject" { "" } else { own };
+        let checked = if settings.local {
+            local::check(document, namespace)
+        } else {
+            dry_run::check(before, &kind, namespace, document, self.labelled.contains(namespace)).await?
+        };
+        let taken = match checked {
+            Checked::Refused(message) => Err(message),
+            Checked::Taken(would_be) => self.take(settings, &kind, namespace, document, *would_be),
+        };
+        if let Err(message) = taken {
+            self.refuse(namespace, document, &message);
+        }
+        Ok(())
+    }
+
+    fn refuse(&mut self, namespace: &str, document: &Document, message: &str) {
+        self.invalid.push(Invalid {
+            kind: document.kind.clone(),
+            namespace: namespace.to_owned(),
+            name: document.name.clone(),
+            message: format!("{message} ({})", document.origin),
+        });
+    }
+
+    fn take(
+        &mut self,
+        settings: &Settings,
+        kind: &ApiResource,
+        namespace: &str,
+        document: &Document,
+        WouldBe { before, after, unchecked }: WouldBe,
+    ) -> Result<(), String> {
+        let name = &document.name;
+        if let Some(why) = unchecked.as_ref().filter(|_| document.kind != "ConnectorDeployment") {
+            self.unchecked.entry(why.clone()).or_default().push(shown(&document.kind, namespace, name));
+        }
+        match document.kind.as_str() {
+            "ConnectorDeployment" => {
+                let mut after: ConnectorDeployment = typed(after.clone())?;
+                if settings.local {
+                    // What exists is that of the resource, because the status with its id is in the cluster.
+                    after.spec.adoption_policy = AdoptionPolicy::Adopt;
+                }
+                let planned = Planned { before: before.map(typed).transpose()?, after, written: true, unchecked };
+                self.planned.insert(ObjectRef::deployment(namespace, name), planned);
+            }
+            "ConnectorStaged" => {
+                let mut after: ConnectorStaged = typed(after.clone())?;
+                if settings.local {
+                    after.spec.adoption_policy = AdoptionPolicy::Adopt;
+                }
+                let planned = Planned { before: None, after, written: true, unchecked: None };
+                self.staged.insert(ObjectRef::staged(namespace, name), planned);
+            }
+            "ConnectProject" => {
+                typed::<ConnectProject>(after.clone())?;
+                self.projects.insert(ObjectRef::project(namespace, name));
+            }
+            "ClusterConnectProject" => {
+                typed::<ClusterConnectProject>(after.clone())?;
+                self.projects.insert(ObjectRef::cluster_project(name));
+            }
+            "ActionCheck" => {
+                typed::<ActionCheck>(after.clone())?;
+                if before.is_none_or(|before| before["spec"] != after["spec"]) {
+                    self.notes.push(format!(
+                        "ActionCheck {namespace}/{name}: the operator would call its action, which plan does not do"
+                    ));
+                }
+            }
+            kind => {
+                let named = if kind == "Secret" { Named::Secret } else { Named::ConfigMap };
+                let is_readable = match named {
+                    Named::Secret => typed::<Secret>(after.clone()).is_ok(),
+                    _ => typed::<ConfigMap>(after.clone()).is_ok(),
+                };
+                if !is_readable {
+                    // The decoder would quote what it cannot read.
+                    return Err("its data are invalid".to_owned());
+                }
+                self.objects.insert((namespace.to_owned(), (named, name.clone())));
+            }
+        }
+        self.namespaces.extend((!namespace.is_empty()).then(|| namespace.to_owned()));
+        self.overlay.put(kind, namespace, after);
+        Ok(())
+    }
 }
 
 /// Returns the kind if objects of it are projected; `None` if the plan ignores them.
@@ -222,120 +310,101 @@ fn unknown_kind(document: &Document) -> Option<String> {
 }
 
 impl ProjectedCluster {
-    fn refuse(&mut self, namespace: &str, document: &Document, message: &str) {
-        self.invalid.push(Invalid {
-            kind: document.kind.clone(),
-            namespace: namespace.to_owned(),
-            name: document.name.clone(),
-            message: format!("{message} ({})", document.origin),
-        });
+    /// Notes something about the whole plan, once.
+    fn note(&self, text: String) {
+        let mut notes = self.notes.borrow_mut();
+        if !notes.contains(&text) {
+            notes.push(text);
+        }
     }
 
-    fn take(&mut self, namespace: &str, document: &Document, would_be: WouldBe) -> Result<(), String> {
-        let WouldBe { before, after, unchecked } = would_be;
-        let name = &document.name;
-        if let Some(why) = unchecked.as_ref().filter(|_| document.kind != "ConnectorDeployment") {
-            self.unchecked.entry(why.clone()).or_default().push(shown(&document.kind, namespace, name));
-        }
-        match document.kind.as_str() {
-            "ConnectorDeployment" => {
-                let before = before.map(typed).transpose()?;
-                let mut after: ConnectorDeployment = typed(after)?;
-                if self.local {
-                    // What exists is that of the resource, because the status with its id is in the cluster.
-                    after.spec.adoption_policy = AdoptionPolicy::Adopt;
-                }
-                let planned = Planned { before, after, written: true, unchecked };
-                self.planned.insert(ObjectRef::deployment(namespace, name), planned);
-            }
-            "ConnectProject" => {
-                self.projects.insert(ObjectRef::project(namespace, name), Project::Own(Box::new(typed(after)?)));
-            }
-            "ClusterConnectProject" => {
-                self.projects.insert(ObjectRef::cluster_project(name), Project::Shared(Box::new(typed(after)?)));
-            }
-            "ConnectorStaged" => {
-                let mut after: ConnectorStaged = typed(after)?;
-                if self.local {
-                    after.spec.adoption_policy = AdoptionPolicy::Adopt;
-                }
-                let planned = PlannedStaged { after, written: true };
-                self.staged.insert(ObjectRef::staged(namespace, name), planned);
-            }
-            "ActionCheck" => {
-                let differs = before.is_none_or(|before| before["spec"] != after["spec"]);
-                if differs {
-                    let note = format!(
-                        "ActionCheck {namespace}/{name}: the operator would call its action, which plan does not do"
-                    );
-                    self.notes.push(note);
-                }
-                self.checks.insert(ObjectRef::check(namespace, name), typed(after)?);
-            }
-            kind => {
-                let named = if kind == "Secret" { Named::Secret } else { Named::ConfigMap };
-                content(named, after.clone())?;
-                self.objects.insert((namespace.to_owned(), (named, name.clone())), after);
-            }
-        }
-        Ok(())
-    }
-
-    /// Rule 4: records which resource claims which key, in the whole cluster if it may be listed.
-    async fn note_keys(&mut self) -> Result<(), kube::Error> {
-        let mut projects = self.list::<ConnectProject>(None).await?;
-        let mut deployments = self.list::<ConnectorDeployment>(None).await?;
-        if projects.is_none() || deployments.is_none() {
-            self.notes.push(
-                "you may not list ConnectProjects and ConnectorDeployments of all namespaces, so keys were not compared \
-                 with those of other namespaces"
-                    .to_owned(),
-            );
-            let namespaces: BTreeSet<_> = self.planned.keys().map(|object_ref| object_ref.namespace.clone()).collect();
-            for namespace in namespaces {
-                projects.get_or_insert_default().extend(self.list(Some(&namespace)).await?.unwrap_or_default());
-                deployments.get_or_insert_default().extend(self.list(Some(&namespace)).await?.unwrap_or_default());
-            }
-        }
-        self.note_projects(projects.unwrap_or_default());
-        let object_ref = |object: &ConnectorDeployment| {
-            ObjectRef::deployment(&object.namespace().unwrap_or_default(), &object.name_any())
-        };
-        let there = deployments.iter().flatten().filter(|object| !self.planned.contains_key(&object_ref(object)));
-        for object in there.chain(self.planned.values().map(|planned| &planned.after)) {
-            self.keys.saw(object);
-        }
-        let there = self.list::<ConnectorStaged>(None).await?.unwrap_or_default();
-        let object_ref =
-            |object: &ConnectorStaged| ObjectRef::staged(&object.namespace().unwrap_or_default(), &object.name_any());
-        let there = there.iter().filter(|object| !self.staged.contains_key(&object_ref(object)));
-        for object in there.chain(self.staged.values().map(|planned| &planned.after)) {
-            self.keys.saw(object);
-        }
-        Ok(())
-    }
-
-    /// Returns the objects of a kind; `None` if listing is forbidden.
-    async fn list<K>(&self, namespace: Option<&str>) -> Result<Option<Vec<K>>, kube::Error>
+    /// Returns the objects of a kind after applying: in the whole cluster, or only in these namespaces if the user may not
+    /// list all.
+    async fn list<K>(&self, namespaces: &BTreeSet<String>) -> Result<Vec<K>, kube::Error>
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned,
     {
-        let api = match namespace {
-            Some(namespace) => Api::<K>::namespaced(self.client.clone(), namespace),
-            None => Api::<K>::all(self.client.clone()),
-        };
-        match api.list(&ListParams::default()).await {
-            Ok(list) => Ok(Some(list.items)),
-            Err(kube::Error::Api(status)) if status.code == 403 => Ok(None),
+        let all = ListParams::default();
+        match Api::<K>::all(self.after.clone()).list(&all).await {
+            Ok(list) => return Ok(list.items),
             // The CRD does not exist yet.
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(Some(Vec::new())),
-            Err(error) => Err(error),
+            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(Vec::new()),
+            Err(kube::Error::Api(status)) if status.code == 403 => {}
+            Err(error) => return Err(error),
+        }
+        self.note(format!(
+            "you may not list the {}s of all namespaces, so those of other namespaces were not compared by their keys, and \
+             not planned if the manifests change their ClusterConnectProject",
+            K::kind(&())
+        ));
+        let mut found = Vec::new();
+        for namespace in namespaces {
+            found.extend(Api::<K>::namespaced(self.after.clone(), namespace).list(&all).await?.items);
+        }
+        Ok(found)
+    }
+
+    /// Adds deployments and staged connectors that are not among the manifests, but whose values, connector or project
+    /// are. `labelled`: Namespaces among the manifests.
+    fn add_users(
+        &mut self,
+        deployments: &[ConnectorDeployment],
+        staged: &[ConnectorStaged],
+        objects: &BTreeSet<(String, Reference)>,
+        labelled: &BTreeSet<String>,
+    ) {
+        let changes = |projects: &BTreeSet<ObjectRef>, namespace: &str, reference: &ProjectRef| {
+            let shared = reference.kind == ProjectKind::ClusterConnectProject;
+            projects.contains(&ObjectRef::of_project(namespace, reference)) || (shared && labelled.contains(namespace))
+        };
+        for object in staged {
+            let concerned = changes(&self.projects, &object.namespace().unwrap_or_default(), &object.spec.project_ref);
+            if concerned {
+                let user = || Planned { before: None, after: object.clone(), written: false, unchecked: None };
+                self.staged.entry(object_ref(object)).or_insert_with(user);
+            }
+        }
+        for object in deployments {
+            let namespace = object.namespace().unwrap_or_default();
+            let named = object.spec.connector.staged_ref.as_ref();
+            let uses = |reference: Reference| objects.contains(&(namespace.clone(), reference));
+            let concerned = changes(&self.projects, &namespace, &object.spec.project_ref)
+                || named.is_some_and(|named| self.staged.contains_key(&ObjectRef::staged(&namespace, &named.name)))
+                || value_from::references(&object.spec).into_iter().any(uses);
+            if concerned {
+                let before = Some(object.clone());
+                let user = || Planned { before, after: object.clone(), written: false, unchecked: None };
+                self.planned.entry(object_ref(object)).or_insert_with(user);
+            }
+        }
+    }
+
+    /// Rule 4: records the resources that claim the key of one to plan, and the projects through which they claim it.
+    async fn note_keys<K: ManagedKind>(&mut self, objects: &[K]) {
+        let planned = |it: &K| {
+            let object_ref = object_ref(it);
+            self.planned.contains_key(&object_ref) || self.staged.contains_key(&object_ref)
+        };
+        let claims: Vec<_> = objects.iter().filter_map(|it| Some((it, it.claim()?))).collect();
+        let keys: BTreeSet<&String> = claims.iter().filter(|it| planned(it.0)).map(|it| &it.1.key).collect();
+        for (object, claim) in claims.iter().filter(|(_, claim)| keys.contains(&claim.key)) {
+            self.keys.saw(*object);
+            let namespace = object.namespace().unwrap_or_default();
+            let place = ObjectRef::of_project(&namespace, &claim.project);
+            // Through a project that a resource may not use, or that the user may not read, nothing is claimed.
+            if let Ok(Some(project)) = self.project(&place, &namespace).await
+                && (project.answers || self.projects.contains(&place))
+            {
+                self.admitted.insert((place, namespace), project.spec.identity());
+            }
         }
     }
 
     /// Rule 4: returns the resource that owns the key instead of this one, if any.
     pub(super) fn winner<K: ManagedKind>(&self, object: &K) -> Option<ObjectRef> {
-        match self.keys.claim(object, None, &|project, namespace| self.admits(project, namespace)) {
+        let admits =
+            |project: &ObjectRef, namespace: &str| self.admitted.get(&(project.clone(), namespace.to_owned())).cloned();
+        match self.keys.claim(object, None, &admits) {
             ClaimStatus::HeldBy(winner) => Some(winner),
             ClaimStatus::Owner | ClaimStatus::Unknown | ClaimStatus::Unlisted => None,
         }
@@ -351,15 +420,10 @@ impl ProjectedCluster {
         object: &ConnectorDeployment,
     ) -> Result<Option<StagedConnector>, kube::Error> {
         let Some(reference) = &object.spec.connector.staged_ref else { return Ok(None) };
-        let name = &reference.name;
-        let written = self.staged.get(&ObjectRef::staged(namespace, name)).map(|planned| planned.after.clone());
-        let found = match written {
-            Some(written) => Some(written),
-            None => Api::namespaced(self.client.clone(), namespace).get_opt(name).await?,
-        };
+        let api = Api::<ConnectorStaged>::namespaced(self.after.clone(), namespace);
         // The plan for the staged connector itself covers what follows from its new spec.
-        let is_planned = self.staged.contains_key(&ObjectRef::staged(namespace, name));
-        Ok(found.map(|found: ConnectorStaged| {
+        let is_planned = self.staged.contains_key(&ObjectRef::staged(namespace, &reference.name));
+        Ok(api.get_opt(&reference.name).await?.map(|found| {
             let connector = found.connector();
             let seen = found.status.as_ref().map(|status| status.observed_generation);
             let is_known = seen.is_some() && (is_planned || seen == found.metadata.generation);
@@ -368,22 +432,34 @@ impl ProjectedCluster {
         }))
     }
 
-    /// Returns the objects that must prove a staged connector before it is published, after applying.
+    /// Returns a Secret that a resource names; the error is the condition of the resource if it may not be used.
+    async fn secret(&self, client: &Client, namespace: &str, name: &str) -> Result<Option<Secret>, Stop> {
+        Ok(secret::named(client, &self.settings.secrets, namespace, name).await??)
+    }
+
+    /// Returns the objects from which a spec takes values, before or after applying.
     ///
     /// # Errors
     /// Errors of the API server.
-    pub(super) async fn proofs(&self, namespace: &str, after: &PublishAfter) -> Result<Objects, kube::Error> {
-        let mut objects = observe::proofs(&self.client, namespace, after).await?;
-        let deployment = ObjectRef::deployment(namespace, &after.deployment_ref.name);
-        if let Some(planned) = self.planned.get(&deployment) {
-            objects.deployment = Some(planned.after.clone());
+    pub(super) async fn contents(
+        &self,
+        client: &Client,
+        namespace: &str,
+        named: &BTreeSet<Reference>,
+    ) -> Result<Contents, kube::Error> {
+        let config_maps = Api::<ConfigMap>::namespaced(client.clone(), namespace);
+        let mut contents = Contents::new();
+        for reference in named {
+            let found = match reference.0 {
+                Named::Secret => {
+                    let found = secret::named(client, &self.settings.secrets, namespace, &reference.1).await?;
+                    found.map(|found| found.map(of_secret))
+                }
+                _ => Ok(config_maps.get_opt(&reference.1).await?.map(of_config_map)),
+            };
+            contents.extend(found.transpose().map(|found| (reference.clone(), found)));
         }
-        for (named, check) in after.check_refs.iter().zip(&mut objects.checks) {
-            if let Some(written) = self.checks.get(&ObjectRef::check(namespace, &named.name)) {
-                *check = Some(written.clone());
-            }
-        }
-        Ok(objects)
+        Ok(contents)
     }
 }
 

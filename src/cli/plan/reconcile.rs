@@ -1,78 +1,102 @@
 //! The plan for one resource: a reconcile on the projected cluster, up to the first call that the operator would send.
 //! Only reads; `simulation` and `staged` decide.
 
-use super::DigestKeys;
-use super::local;
-use super::projected_cluster::{Planned, PlannedStaged, ProjectedCluster};
-use super::remote::{Reached, Remotes};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use connect_api::http::HttpConnect;
+use kube::ResourceExt as _;
+
+use super::projected_cluster::{Planned, Project, ProjectedCluster};
+use super::remote::Remotes;
 use super::simulation::{Action, Inputs, Projection, simulate};
-use super::staged;
+use super::{DigestKeys, Stop, local, staged};
 use crate::controllers::connector_deployment::application_urls::{self, Urls};
 use crate::controllers::connector_deployment::applications;
-use crate::controllers::connector_deployment::desired::{self, Contents, Desired};
+use crate::controllers::connector_deployment::desired::{self, Desired};
 use crate::controllers::connector_deployment::observe::RecordRead;
 use crate::controllers::connector_deployment::persisted::PersistedState;
 use crate::controllers::connector_deployment::registered::Registered;
 use crate::controllers::connector_deployment::{intent, state, value_from};
 use crate::controllers::connector_staged;
 use crate::controllers::connector_staged::proof::Objects;
+use crate::controllers::kinds::managed_kind::ManagedKind;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::reconcile::record::identity_changed;
 use crate::controllers::reporting::problem;
 use crate::controllers::values::names::Item;
-use crate::crd::{ConnectorDeployment, ManagementPolicy, UpdatePolicy};
+use crate::crd::{ConnectorDeployment, ConnectorStaged, ManagementPolicy, UpdatePolicy};
+
+/// Returns the project of a resource with its place and a client of it.
+///
+/// # Errors
+/// Why the operator would not call it for this resource.
+async fn project<K: ManagedKind>(
+    projected_cluster: &ProjectedCluster,
+    remotes: &mut Remotes,
+    object: &K,
+) -> Result<(ObjectRef, Project, Arc<HttpConnect>), Stop> {
+    let namespace = object.namespace().unwrap_or_default();
+    let Some(claim) = object.claim() else { return Err(Stop::NotAsked(String::new())) };
+    let place = ObjectRef::of_project(&namespace, &claim.project);
+    let found = projected_cluster.project(&place, &namespace).await?;
+    if let Some(winner) = projected_cluster.winner(object) {
+        return Err(problem::key_conflict(K::KIND.as_str(), &winner, &claim.key).into());
+    }
+    let Some(project) = found else {
+        let is_local = projected_cluster.settings.local;
+        return Err(if is_local {
+            Stop::NotAsked(local::absent(&place))
+        } else {
+            problem::project_missing(&place).into()
+        });
+    };
+    if let Some(condition) = identity_changed(object, &project.spec.identity()) {
+        return Err(condition.into());
+    }
+    let api = remotes.client(projected_cluster, &place, &project).await?;
+    Ok((place, project, api))
+}
 
 /// Plans one reconcile of a staged connector, and those that follow it.
 pub(super) async fn plan_staged(
     projected_cluster: &ProjectedCluster,
     remotes: &mut Remotes,
-    object_ref: &ObjectRef,
-    planned: &PlannedStaged,
+    object: &ConnectorStaged,
 ) -> Result<staged::Projection, kube::Error> {
-    let object = &planned.after;
+    match of_staged(projected_cluster, remotes, object).await {
+        Ok(outcome) => Ok(outcome),
+        Err(Stop::Problem(condition)) => Ok(staged::Projection::problem(condition)),
+        Err(Stop::NotAsked(why)) => Ok(local::staged_not_asked(why)),
+        Err(Stop::Failed(error)) => Err(error),
+    }
+}
+
+async fn of_staged(
+    projected_cluster: &ProjectedCluster,
+    remotes: &mut Remotes,
+    object: &ConnectorStaged,
+) -> Result<staged::Projection, Stop> {
     let spec = &object.spec;
-    let place = ObjectRef::of_project(&object_ref.namespace, &spec.project_ref);
-    let project = match projected_cluster.project(&place, &object_ref.namespace).await? {
-        Ok(project) => project,
-        Err(condition) => return Ok(staged::Projection::problem(condition)),
-    };
-    if let Some(winner) = projected_cluster.winner(object) {
-        return Ok(staged::Projection::problem(problem::key_conflict("ConnectorStaged", &winner, &spec.key)));
-    }
-    let Some(project) = project else {
-        return Ok(if projected_cluster.local {
-            local::staged_not_asked(local::absent(&place))
-        } else {
-            staged::Projection::problem(problem::project_missing(&place))
-        });
-    };
-    if let Some(condition) = identity_changed(object, &project.spec().identity()) {
-        return Ok(staged::Projection::problem(condition));
-    }
-    let api = match remotes.client(projected_cluster, &place, &project).await? {
-        Reached::Client(api) => api,
-        Reached::Not(condition) => return Ok(staged::Projection::problem(condition)),
-        Reached::Unasked(why) => return Ok(local::staged_not_asked(why)),
-    };
+    let (_, project, api) = project(projected_cluster, remotes, object).await?;
     let id = object.remembered().ok().and_then(|state| state.id);
-    let record = match connector_staged::observe::read(&*api, &spec.key, id.as_deref()).await {
-        Ok(record) => record,
-        Err(error) => return Ok(staged::Projection::problem(problem::condition(&error, &project.spec().project_key))),
-    };
+    let record = connector_staged::observe::read(&*api, &spec.key, id.as_deref()).await;
+    let record = record.map_err(|error| problem::condition(&error, &project.spec.project_key))?;
+    let namespace = object.namespace().unwrap_or_default();
     let proofs = match &spec.publish_after {
-        Some(after) => projected_cluster.proofs(&object_ref.namespace, after).await?,
+        Some(after) => connector_staged::observe::proofs(&projected_cluster.after, &namespace, after).await?,
         None => Objects::default(),
     };
-    let mut outcome = staged::simulate(&staged::Inputs {
+    let mut outcome = staged::plan(&staged::Inputs {
         object,
-        name: &object_ref.name,
+        name: &object.name_any(),
         record: record.as_ref(),
         proofs: &proofs,
         granted: &api.granted().unwrap_or_default(),
-        project: &project.spec().project_key,
+        project: &project.spec.project_key,
         now: remotes.now(),
     });
-    if projected_cluster.local {
+    if projected_cluster.settings.local {
         local::staged_owned(&mut outcome);
     }
     Ok(outcome)
@@ -84,56 +108,50 @@ pub(super) async fn plan(
     projected_cluster: &ProjectedCluster,
     remotes: &mut Remotes,
     keys: &DigestKeys,
-    object_ref: &ObjectRef,
-    planned: &Planned,
+    planned: &Planned<ConnectorDeployment>,
     follows: Option<&staged::Projection>,
 ) -> Result<Projection, kube::Error> {
+    let mut outcome = of_deployment(projected_cluster, remotes, keys, planned, follows).await;
+    if let Err(Stop::NotAsked(why)) = outcome {
+        outcome = unread(projected_cluster, &planned.after, Action::NotAsked, why).await;
+    }
+    match outcome {
+        Ok(outcome) => Ok(outcome),
+        Err(Stop::Problem(condition)) => Ok(Projection::problem(condition)),
+        Err(Stop::NotAsked(why)) => Ok(local::not_asked(why)),
+        Err(Stop::Failed(error)) => Err(error),
+    }
+}
+
+async fn of_deployment(
+    projected_cluster: &ProjectedCluster,
+    remotes: &mut Remotes,
+    keys: &DigestKeys,
+    planned: &Planned<ConnectorDeployment>,
+    follows: Option<&staged::Projection>,
+) -> Result<Projection, Stop> {
     let object = &planned.after;
-    let place = ObjectRef::of_project(&object_ref.namespace, &object.spec.project_ref);
-    let project = match projected_cluster.project(&place, &object_ref.namespace).await? {
-        Ok(project) => project,
-        Err(condition) => return Ok(Projection::problem(condition)),
-    };
-    if let Some(winner) = projected_cluster.winner(object) {
-        return Ok(Projection::problem(problem::key_conflict("ConnectorDeployment", &winner, &intent::key(object))));
-    }
-    let Some(project) = project else {
-        if projected_cluster.local {
-            return unasked(projected_cluster, object_ref, object, local::absent(&place)).await;
+    let (place, project, api) = project(projected_cluster, remotes, object).await?;
+    let wanted = intent::identity_in(object, project.spec.identity(), &project.spec.region);
+    let persisted = state::read(&object.status.clone().unwrap_or_default())?;
+    let read = remotes.look(&api, &wanted.key, &persisted).await;
+    let read = read.map_err(|error| problem::condition(&error, &project.spec.project_key))?;
+    let is_local = projected_cluster.settings.local;
+    let is_new = read.record.is_none() && persisted.id.is_none();
+    if let Some(follows) = follows.filter(|follows| is_new && (follows.moves || is_local)) {
+        if let Some(why) = &follows.not_deployable {
+            return Err(intent::not_deployable(object, why).into());
         }
-        return Ok(Projection::problem(problem::project_missing(&place)));
-    };
-    let wanted = intent::identity_in(object, project.spec().identity(), &project.spec().region);
-    if let Some(condition) = identity_changed(object, &wanted.remote) {
-        return Ok(Projection::problem(condition));
+        let note = "it waits until its ConnectorStaged is deployable; the declarations of that connector are not known \
+                    yet, so values were not checked";
+        return unread(projected_cluster, object, Action::Create, note.to_owned()).await;
     }
-    let api = match remotes.client(projected_cluster, &place, &project).await? {
-        Reached::Client(api) => api,
-        Reached::Not(condition) => return Ok(Projection::problem(condition)),
-        Reached::Unasked(why) => return unasked(projected_cluster, object_ref, object, why).await,
-    };
-    let persisted = match state::read(&object.status.clone().unwrap_or_default()) {
-        Ok(persisted) => persisted,
-        Err(condition) => return Ok(Projection::problem(condition)),
-    };
-    let read = match remotes.look(&api, &wanted.key, &persisted).await {
-        Ok(read) => read,
-        Err(error) => return Ok(Projection::problem(problem::condition(&error, &project.spec().project_key))),
-    };
-    if let Some(follows) = follows.filter(|follows| follows.moves && read.record.is_none() && persisted.id.is_none()) {
-        return later(projected_cluster, object_ref, object, follows).await;
+    if let Some(staged) = object.spec.connector.staged_ref.as_ref().filter(|_| is_local) {
+        return Err(Stop::NotAsked(local::staged(&staged.name)));
     }
-    if let Some(staged) = object.spec.connector.staged_ref.as_ref().filter(|_| projected_cluster.local) {
-        return match (&read.record, follows) {
-            (None, Some(follows)) => later(projected_cluster, object_ref, object, follows).await,
-            _ => unasked(projected_cluster, object_ref, object, local::staged(&staged.name)).await,
-        };
-    }
-    let staged = projected_cluster.staged(&object_ref.namespace, object).await?;
-    let target = match intent::target(object, staged.as_ref()) {
-        Ok(target) => target,
-        Err(condition) => return Ok(Projection::problem(condition)),
-    };
+    let namespace = object.namespace().unwrap_or_default();
+    let staged = projected_cluster.staged(&namespace, object).await?;
+    let target = intent::target(object, staged.as_ref())?;
     // A resource that only observes sends nothing, so its plan needs neither the registry nor values.
     let observes = object.spec.management_policy == ManagementPolicy::ObserveOnly;
     let registry_entry =
@@ -141,22 +159,16 @@ pub(super) async fn plan(
     let deployable = target.staged.as_ref().and_then(|staged| staged.as_ref().ok()).copied();
     let registered = Registered { registry_entry, deployable };
     let declared = registered.declarations(object, read.record.as_deref());
-    let named = if observes { std::collections::BTreeSet::new() } else { value_from::references(&object.spec) };
-    let contents = projected_cluster.contents_after(&object_ref.namespace, &named).await?;
-    let missing = read.record.as_deref().map(applications::missing).unwrap_or_default();
+    let named = if observes { BTreeSet::new() } else { value_from::references(&object.spec) };
+    let contents = projected_cluster.contents(&projected_cluster.after, &namespace, &named).await?;
     let values = desired::from_spec(&object.spec, &contents, declared.as_ref());
-    let (values, unknown) = local::without_absent(values, projected_cluster.local);
-    let mut desired =
+    let (values, unknown) = local::without_absent(values, is_local);
+    let values =
         values.map_err(|unready| registered.condition(object, unready, &wanted.region, read.record.as_deref()));
-    if let (Ok(desired), Some(_)) = (&mut desired, &read.record) {
-        desired.fit(&missing, declared.as_ref(), &persisted);
-    }
-    if let Ok(desired) = &mut desired {
-        desired.resolve(&urls(object, &read));
-    }
+    let desired = values.map(|desired| adapted(desired, object, &registered, (&read, &persisted)));
     let before = planned.before.as_ref().filter(|_| !observes);
-    let earlier = earlier(projected_cluster, (object_ref, before), &registered, (&read, &persisted)).await?;
-    let key = keys.known.as_ref().ok().map(|key| key.of_namespace(&object_ref.namespace));
+    let earlier = earlier(projected_cluster, before, &registered, (&read, &persisted)).await?;
+    let key = keys.known.as_ref().ok().map(|key| key.of_namespace(&namespace));
     let mut outcome = simulate(&Inputs {
         before: planned.before.as_ref(),
         after: object,
@@ -174,7 +186,7 @@ pub(super) async fn plan(
     if let (Ok(desired), Some(declared), None, true) = (&desired, &declared, &unknown, outcome.is_sent()) {
         outcome.notes.extend(empty_values(&declared.empty_required(&desired.values)));
     }
-    if projected_cluster.local {
+    if is_local {
         let secured = desired.as_ref().is_ok_and(|desired| desired.values.secrets().next().is_some());
         local::owned(&mut outcome, unknown.is_some(), secured);
         outcome.notes.extend(unknown);
@@ -185,25 +197,35 @@ pub(super) async fn plan(
     Ok(outcome)
 }
 
+/// Returns the values as a call would send them to the deployment that exists.
+fn adapted(
+    mut desired: Desired,
+    object: &ConnectorDeployment,
+    registered: &Registered,
+    (read, persisted): (&RecordRead, &PersistedState),
+) -> Desired {
+    if let Some(record) = read.record.as_deref() {
+        let declared = registered.declarations(object, Some(record));
+        desired.fit(&applications::missing(record), declared.as_ref(), persisted);
+    }
+    let urls: Urls = application_urls::urls(read.record.as_deref(), &object.status.clone().unwrap_or_default());
+    desired.resolve(&urls);
+    desired
+}
+
 /// Returns the values before applying: if they are those that were applied last, they show which secured values change.
 async fn earlier(
     projected_cluster: &ProjectedCluster,
-    (object_ref, before): (&ObjectRef, Option<&ConnectorDeployment>),
+    before: Option<&ConnectorDeployment>,
     registered: &Registered,
-    (read, persisted): (&RecordRead, &PersistedState),
+    observed: (&RecordRead, &PersistedState),
 ) -> Result<Option<Desired>, kube::Error> {
     let Some(before) = before else { return Ok(None) };
-    let contents: Contents =
-        projected_cluster.contents_before(&object_ref.namespace, &value_from::references(&before.spec)).await?;
-    let declared = registered.declarations(before, read.record.as_deref());
-    let mut earlier = desired::from_spec(&before.spec, &contents, declared.as_ref()).ok();
-    if let (Some(earlier), Some(record)) = (&mut earlier, read.record.as_deref()) {
-        earlier.fit(&applications::missing(record), declared.as_ref(), persisted);
-    }
-    if let Some(earlier) = &mut earlier {
-        earlier.resolve(&urls(before, read));
-    }
-    Ok(earlier)
+    let (namespace, named) = (before.namespace().unwrap_or_default(), value_from::references(&before.spec));
+    let contents = projected_cluster.contents(&projected_cluster.before, &namespace, &named).await?;
+    let declared = registered.declarations(before, observed.0.record.as_deref());
+    let values = desired::from_spec(&before.spec, &contents, declared.as_ref()).ok();
+    Ok(values.map(|values| adapted(values, before, registered, observed)))
 }
 
 /// Notes required values that are empty, as those of a scaffold are.
@@ -213,52 +235,20 @@ fn empty_values(items: &[Item]) -> Option<String> {
         .then(|| format!("the connector requires these values, and they are empty: {}", names.join(", ")))
 }
 
-/// Returns the URLs of the applications of a deployment.
-fn urls(object: &ConnectorDeployment, read: &RecordRead) -> Urls {
-    application_urls::urls(read.record.as_deref(), &object.status.clone().unwrap_or_default())
-}
-
-/// Plans a deployment that is created once its staged connector is deployable.
-async fn later(
+/// Plans a deployment of which the declarations are not known: checks only that its values can be read. `why`: why they
+/// are not known.
+async fn unread(
     projected_cluster: &ProjectedCluster,
-    object_ref: &ObjectRef,
     object: &ConnectorDeployment,
-    follows: &staged::Projection,
-) -> Result<Projection, kube::Error> {
-    if let Some(why) = &follows.not_deployable {
-        return Ok(Projection::problem(intent::not_deployable(object, why)));
-    }
-    let contents =
-        projected_cluster.contents_after(&object_ref.namespace, &value_from::references(&object.spec)).await?;
-    let values = desired::from_spec(&object.spec, &contents, None);
-    let (values, unknown) = local::without_absent(values, projected_cluster.local);
-    if let Err(unready) = values {
-        return Ok(Projection::problem(unready.condition));
-    }
-    let note = "it waits until its ConnectorStaged is deployable; the declarations of that connector are not known \
-                yet, so values were not checked";
-    let notes = std::iter::once(note.to_owned()).chain(unknown).collect();
-    Ok(Projection { action: Action::Create, notes, ..Projection::nothing() })
-}
-
-/// Plans a deployment of which only the files are known: checks that they have its values. `why`: why nothing else is.
-async fn unasked(
-    projected_cluster: &ProjectedCluster,
-    object_ref: &ObjectRef,
-    object: &ConnectorDeployment,
+    action: Action,
     why: String,
-) -> Result<Projection, kube::Error> {
-    let contents =
-        projected_cluster.contents_after(&object_ref.namespace, &value_from::references(&object.spec)).await?;
+) -> Result<Projection, Stop> {
+    let (namespace, named) = (object.namespace().unwrap_or_default(), value_from::references(&object.spec));
+    let contents = projected_cluster.contents(&projected_cluster.after, &namespace, &named).await?;
     let values = desired::from_spec(&object.spec, &contents, None);
-    Ok(match local::without_absent(values, true) {
-        (Err(unready), _) => Projection::problem(unready.condition),
-        (Ok(_), unknown) => {
-            let mut outcome = local::not_asked(why);
-            outcome.notes.extend(unknown);
-            outcome
-        }
-    })
+    let (values, unknown) = local::without_absent(values, projected_cluster.settings.local);
+    values.map_err(|unready| unready.condition)?;
+    Ok(Projection { action, notes: std::iter::once(why).chain(unknown).collect(), ..Projection::default() })
 }
 
 /// Adds the redeploy of a live deployment that follows its staged connector to the next tag.

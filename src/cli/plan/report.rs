@@ -13,14 +13,11 @@ use serde_json::json;
 
 use super::difference::{Change, Difference, Kind};
 use super::projected_cluster::{Invalid, Planned, shown};
-use super::simulation::{Action, Projection};
+use super::simulation::{self, Action, Versions};
+use super::staged;
 use crate::controllers::connector_deployment::{intent, verification};
-use crate::controllers::object_ref::ObjectRef;
-use crate::crd::{ConnectorDeploymentSpec, ReadyWhen};
-
-pub(super) mod staged;
-
-use self::staged::Staging;
+use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::crd::{ConnectorDeployment, ConnectorDeploymentSpec, ConnectorStaged, ReadyWhen};
 
 const NEW: Style = AnsiColor::Green.on_default();
 const OTHER: Style = AnsiColor::Yellow.on_default();
@@ -38,6 +35,27 @@ const NOT_ASKED: &str = "the remote was not asked, so what would happen is not k
 /// Maximum characters of a value in a line; JSON has the whole value.
 const LONGEST_VALUE: usize = 120;
 
+/// What the last line counts, in its order; the first ones also if there are none.
+const COUNTED: [&str; 10] = [
+    CREATED,
+    REDEPLOYED,
+    ADOPTED,
+    UNCHANGED,
+    "to update",
+    "to recreate",
+    "possibly to redeploy",
+    "not known",
+    SUSPENDED,
+    PROBLEMS,
+];
+const ALWAYS_COUNTED: usize = 4;
+const CREATED: &str = "to create";
+const REDEPLOYED: &str = "to redeploy";
+const ADOPTED: &str = "to adopt";
+const UNCHANGED: &str = "unchanged";
+const SUSPENDED: &str = "held by suspend";
+const PROBLEMS: &str = "with problems";
+
 /// Output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Form {
@@ -49,34 +67,42 @@ pub(super) enum Form {
     Json,
 }
 
-/// The plan for one ConnectorDeployment.
+/// The plan for one resource.
 #[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub(super) struct Planning {
     namespace: String,
     name: String,
     key: String,
-    action: Action,
-    held: Option<Action>,
-    problem: Option<Problem>,
-    connector: Option<Versions>,
-    differences: Vec<Difference>,
-    undeclared: Vec<String>,
-    notes: Vec<String>,
+    #[serde(flatten)]
+    outcome: Outcome,
     #[serde(skip)]
     written: bool,
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct Problem {
-    reason: &'static str,
-    message: String,
+#[serde(untagged)]
+enum Outcome {
+    Deployment(simulation::Projection),
+    Staged {
+        tag: String,
+        #[serde(flatten)]
+        outcome: staged::Projection,
+    },
 }
 
-#[derive(Clone, Copy, Debug, Serialize)]
-struct Versions {
-    before: i64,
-    after: i64,
+/// What a user has to correct first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Problem {
+    /// The reason of the condition that the operator would report.
+    pub(super) reason: &'static str,
+    /// Its message.
+    pub(super) message: String,
+}
+
+impl From<ConditionUpdate> for Problem {
+    fn from(condition: ConditionUpdate) -> Self {
+        Self { reason: condition.reason.as_str(), message: condition.message }
+    }
 }
 
 /// Returns a note about what `Ready` waits for after the deployment.
@@ -88,32 +114,80 @@ fn proof(spec: &ConnectorDeploymentSpec) -> Option<String> {
 }
 
 impl Planning {
-    pub(super) fn of(object_ref: &ObjectRef, planned: &Planned, outcome: Projection) -> Self {
-        let Projection { action, held, problem, connector, differences, undeclared, mut notes } = outcome;
-        notes.extend(planned.unchecked.clone());
-        notes.extend(proof(&planned.after.spec).filter(|_| action != Action::None));
+    pub(super) fn deployment(planned: &Planned<ConnectorDeployment>, mut outcome: simulation::Projection) -> Self {
+        let object = &planned.after;
+        outcome.notes.extend(planned.unchecked.clone());
+        outcome.notes.extend(proof(&object.spec).filter(|_| outcome.action != Action::None));
         Self {
-            namespace: object_ref.namespace.clone(),
-            name: planned.after.name_any(),
-            key: intent::key(&planned.after),
-            action,
-            held,
-            problem: problem.map(|condition| Problem { reason: condition.reason.as_str(), message: condition.message }),
-            connector: connector.map(|(before, after)| Versions { before, after }),
-            differences,
-            undeclared,
-            notes,
+            namespace: object.namespace().unwrap_or_default(),
+            name: object.name_any(),
+            key: intent::key(object),
+            outcome: Outcome::Deployment(outcome),
             written: planned.written,
         }
     }
 
-    /// Whether to report the resource: it is among the manifests, or would change.
-    fn is_of_interest(&self) -> bool {
-        self.written || self.action != Action::None
+    pub(super) fn staged(planned: &Planned<ConnectorStaged>, outcome: staged::Projection) -> Self {
+        let object = &planned.after;
+        Self {
+            namespace: object.namespace().unwrap_or_default(),
+            name: object.name_any(),
+            key: object.spec.key.clone(),
+            outcome: Outcome::Staged { tag: object.spec.repository.tag.clone(), outcome },
+            written: planned.written,
+        }
     }
 
+    /// Whether secured values could not be compared.
     fn compares_nothing(&self) -> bool {
-        self.action == Action::Unknown || self.differences.iter().any(|it| it.change == Change::Unknown)
+        let Outcome::Deployment(outcome) = &self.outcome else { return false };
+        outcome.action == Action::Unknown || outcome.differences.iter().any(|it| it.change == Change::Unknown)
+    }
+}
+
+impl Outcome {
+    fn changes(&self) -> bool {
+        match self {
+            Self::Deployment(outcome) => outcome.action != Action::None,
+            Self::Staged { outcome, .. } => !outcome.actions.is_empty(),
+        }
+    }
+
+    fn problem(&self) -> Option<&Problem> {
+        match self {
+            Self::Deployment(simulation::Projection { problem, .. })
+            | Self::Staged { outcome: staged::Projection { problem, .. }, .. } => problem.as_ref(),
+        }
+    }
+
+    /// Returns what the resource counts as, of [`COUNTED`].
+    fn counts(&self) -> Vec<&'static str> {
+        match self {
+            _ if self.problem().is_some() => vec![PROBLEMS],
+            Self::Deployment(outcome) => match outcome.action {
+                Action::None if outcome.held.is_some() => vec![SUSPENDED],
+                Action::None => vec![UNCHANGED],
+                Action::Create => vec![CREATED],
+                Action::Redeploy => vec![REDEPLOYED],
+                Action::Adopt => vec![ADOPTED],
+                Action::AdoptAndRedeploy => vec![REDEPLOYED, ADOPTED],
+                Action::Recreate => vec!["to recreate"],
+                Action::Unknown => vec!["possibly to redeploy"],
+                Action::NotAsked => vec!["not known"],
+            },
+            Self::Staged { outcome, .. } => {
+                let held = (!outcome.held.is_empty()).then_some(SUSPENDED);
+                let first = match outcome.actions.first() {
+                    None if held.is_some() => None,
+                    None => Some(UNCHANGED),
+                    Some(staged::Action::Create) => Some(CREATED),
+                    Some(staged::Action::Adopt) => Some(ADOPTED),
+                    Some(staged::Action::NotAsked) => Some("not known"),
+                    Some(_) => Some("to update"),
+                };
+                first.into_iter().chain(held).collect()
+            }
+        }
     }
 }
 
@@ -121,7 +195,7 @@ impl Planning {
 #[derive(Clone, Debug)]
 pub(super) struct Report {
     deployments: Vec<Planning>,
-    staged: Vec<Staging>,
+    staged: Vec<Planning>,
     invalid: Vec<Invalid>,
     notes: Vec<String>,
 }
@@ -129,28 +203,31 @@ pub(super) struct Report {
 impl Report {
     /// Builds the report. `unkeyed`: why secured values could not be compared by the operator's digests.
     pub(super) fn of(
-        (mut deployments, mut staged): (Vec<Planning>, Vec<Staging>),
+        (mut deployments, mut staged): (Vec<Planning>, Vec<Planning>),
         invalid: Vec<Invalid>,
         mut notes: Vec<String>,
         unkeyed: Option<String>,
     ) -> Self {
-        deployments.retain(Planning::is_of_interest);
-        staged.retain(Staging::is_of_interest);
+        // What is not among the manifests is of interest if it would change.
+        for plannings in [&mut deployments, &mut staged] {
+            plannings.retain(|it| it.written || it.outcome.changes());
+        }
         if let Some(why) = unkeyed.filter(|_| deployments.iter().any(Planning::compares_nothing)) {
             notes.push(format!("secured values could not be compared: {why}"));
         }
         Self { deployments, staged, invalid, notes }
     }
 
+    fn all(&self) -> impl Iterator<Item = &Planning> {
+        self.staged.iter().chain(&self.deployments)
+    }
+
     pub(super) fn has_problems(&self) -> bool {
-        !self.invalid.is_empty()
-            || self.deployments.iter().any(|planning| planning.problem.is_some())
-            || self.staged.iter().any(Staging::is_wrong)
+        !self.invalid.is_empty() || self.all().any(|it| it.outcome.problem().is_some())
     }
 
     pub(super) fn has_changes(&self) -> bool {
-        self.deployments.iter().any(|planning| planning.action != Action::None)
-            || self.staged.iter().any(Staging::changes)
+        self.all().any(|it| it.outcome.changes())
     }
 
     /// Formats the report, with colours on a terminal.
@@ -185,57 +262,18 @@ impl Report {
             let Invalid { kind, namespace, name, message } = invalid;
             line(&mut text, WRONG, &format!("! {}: {message}", shown(kind, namespace, name)));
         }
-        for staging in &self.staged {
-            staging.lines(&mut text);
-        }
-        for planning in &self.deployments {
+        for planning in self.all() {
             planning.lines(&mut text);
         }
         for note in &self.notes {
             line(&mut text, PLAIN, &format!("Note: {note}"));
         }
-        let count = |is: fn(&Planning) -> bool| self.deployments.iter().filter(|planning| is(planning)).count();
-        let staged = |is: fn(&Staging) -> bool| self.staged.iter().filter(|staging| is(staging)).count();
-        let wrong = count(|planning| planning.problem.is_some()) + staged(Staging::is_wrong) + self.invalid.len();
-        let still = count(|it| it.action == Action::None && it.held.is_none() && it.problem.is_none())
-            + staged(|staging| !staging.changes() && !staging.is_held() && !staging.is_wrong());
-        let created = count(|planning| planning.action == Action::Create) + staged(Staging::creates);
-        let mut parts = vec![
-            format!("{created} to create"),
-            format!(
-                "{} to redeploy",
-                count(|planning| matches!(planning.action, Action::Redeploy | Action::AdoptAndRedeploy))
-            ),
-            format!(
-                "{} to adopt",
-                count(|it| matches!(it.action, Action::Adopt | Action::AdoptAndRedeploy)) + staged(Staging::adopts)
-            ),
-            format!("{still} unchanged"),
-        ];
-        let moved =
-            staged(|staging| staging.changes() && !staging.creates() && !staging.adopts() && !staging.is_not_asked());
-        if moved > 0 {
-            parts.push(format!("{moved} to update"));
-        }
-        let recreated = count(|planning| planning.action == Action::Recreate);
-        if recreated > 0 {
-            parts.push(format!("{recreated} to recreate"));
-        }
-        let unknown = count(|planning| planning.action == Action::Unknown);
-        if unknown > 0 {
-            parts.push(format!("{unknown} possibly to redeploy"));
-        }
-        let not_asked = count(|planning| planning.action == Action::NotAsked) + staged(Staging::is_not_asked);
-        if not_asked > 0 {
-            parts.push(format!("{not_asked} not known"));
-        }
-        let held = count(|planning| planning.held.is_some()) + staged(Staging::is_held);
-        if held > 0 {
-            parts.push(format!("{held} held by suspend"));
-        }
-        if wrong > 0 {
-            parts.push(format!("{wrong} with problems"));
-        }
+        let invalid = self.invalid.iter().map(|_| PROBLEMS);
+        let counted: Vec<&str> = self.all().flat_map(|it| it.outcome.counts()).chain(invalid).collect();
+        let count = |word: &str| counted.iter().filter(|counted| **counted == word).count();
+        let parts = COUNTED.iter().enumerate().map(|(at, word)| (at, count(word), word));
+        let parts = parts.filter(|(at, count, _)| *at < ALWAYS_COUNTED || *count > 0);
+        let parts: Vec<_> = parts.map(|(_, count, word)| format!("{count} {word}")).collect();
         line(&mut text, TITLE, &format!("Plan: {}.", parts.join(", ")));
         text
     }
@@ -255,38 +293,82 @@ fn markdown(lines: &str) -> String {
 
 impl Planning {
     fn lines(&self, text: &mut String) {
-        let Self { namespace, name, key, .. } = self;
-        let title = format!("ConnectorDeployment {namespace}/{name}");
-        if let Some(Problem { reason, message }) = &self.problem {
-            line(text, WRONG, &format!("! {title}: {reason}: {message}"));
-        } else {
-            let (style, sign, what) = match self.held {
-                None => words(self.action, key),
-                Some(held) => {
-                    let (_, _, what) = words(held, key);
-                    (PLAIN, " ", format!("{HELD} it {what}"))
-                }
-            };
-            line(text, style, &format!("{sign} {title}: {what}"));
+        let Self { namespace, name, key, outcome, .. } = self;
+        let (kind, (style, sign, what), details, notes) = match outcome {
+            Outcome::Deployment(outcome) => {
+                let words = match outcome.held {
+                    None => words(outcome.action, key),
+                    Some(held) => (PLAIN, " ", format!("{HELD} it {}", words(held, key).2)),
+                };
+                ("ConnectorDeployment", words, details(outcome), &outcome.notes)
+            }
+            Outcome::Staged { tag, outcome } => {
+                ("ConnectorStaged", steps(outcome, key, tag), fields(outcome, tag), &outcome.notes)
+            }
+        };
+        let title = format!("{kind} {namespace}/{name}");
+        match outcome.problem() {
+            Some(Problem { reason, message }) => line(text, WRONG, &format!("! {title}: {reason}: {message}")),
+            None => line(text, style, &format!("{sign} {title}: {what}")),
         }
-        if let Some(Versions { before, after }) = self.connector {
-            line(text, OTHER, &format!("    ~ version of the connector: {before} -> {after}"));
+        for (style, detail) in details {
+            line(text, style, &format!("    {detail}"));
         }
-        for difference in &self.differences {
-            let (style, shown) = show(difference);
-            line(text, style, &format!("    {shown}"));
-        }
-        if !self.undeclared.is_empty() {
-            line(
-                text,
-                PLAIN,
-                &format!("      not sent, because the connector does not declare them: {}", self.undeclared.join(", ")),
-            );
-        }
-        for note in &self.notes {
+        for note in notes {
             line(text, PLAIN, &format!("      {note}"));
         }
     }
+}
+
+/// Describes what would change of a deployment.
+fn details(outcome: &simulation::Projection) -> Vec<(Style, String)> {
+    let versions = outcome
+        .connector
+        .map(|Versions { before, after }| (OTHER, format!("~ version of the connector: {before} -> {after}")));
+    let undeclared = (!outcome.undeclared.is_empty()).then(|| {
+        let names = outcome.undeclared.join(", ");
+        (PLAIN, format!("  not sent, because the connector does not declare them: {names}"))
+    });
+    versions.into_iter().chain(outcome.differences.iter().map(show)).chain(undeclared).collect()
+}
+
+/// Describes the steps of a staged connector, with their style and sign.
+fn steps(outcome: &staged::Projection, key: &str, tag: &str) -> (Style, &'static str, String) {
+    use staged::Action;
+    let words = |actions: &[Action]| {
+        let words = actions.iter().map(|action| match action {
+            Action::Create => format!("is created, with the key {key}"),
+            Action::Adopt => format!("adopts the staged connector with the key {key}"),
+            Action::Update => "is updated".to_owned(),
+            Action::Preview => format!("requests permission to deploy tag {tag}"),
+            Action::Publish => format!("is published with tag {tag}"),
+            Action::NotAsked => NOT_ASKED.to_owned(),
+        });
+        words.collect::<Vec<_>>().join(", then ")
+    };
+    let (style, sign) = match outcome.actions.first() {
+        None => (PLAIN, " "),
+        Some(Action::Create | Action::Adopt) => (NEW, "+"),
+        Some(Action::NotAsked) => (OTHER, "?"),
+        Some(_) => (OTHER, "~"),
+    };
+    let held = (!outcome.held.is_empty()).then(|| format!("{HELD} it {}", words(&outcome.held)));
+    let parts = Some(words(&outcome.actions)).filter(|words| !words.is_empty()).into_iter().chain(held);
+    let what = parts.collect::<Vec<_>>().join(", then ");
+    (style, sign, if what.is_empty() { "nothing to do".to_owned() } else { what })
+}
+
+/// Describes what would change of a staged connector, and what its publication waits for.
+fn fields(outcome: &staged::Projection, tag: &str) -> Vec<(Style, String)> {
+    let differences = outcome.differences.iter().map(|staged::Difference { field, before, after }| {
+        match (before.as_str(), after.as_str()) {
+            ("", _) => (NEW, format!("+ {field}: {}", quoted(after))),
+            (_, "") => (GONE, format!("- {field}: {}", quoted(before))),
+            _ => (OTHER, format!("~ {field}: {} -> {}", quoted(before), quoted(after))),
+        }
+    });
+    let proven = |wait| (PLAIN, format!("  tag {tag} is published only after this is proven: {wait}"));
+    differences.chain(outcome.waits.iter().map(proven)).collect()
 }
 
 /// Describes an action, with its style and sign.

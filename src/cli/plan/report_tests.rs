@@ -1,11 +1,10 @@
+use simulation::Projection;
+
 use super::*;
-use crate::cli::plan::projected_cluster::PlannedStaged;
-use crate::cli::plan::staged;
-use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::reason::Reason;
 
 fn outcome(action: Action) -> Projection {
-    Projection { action, problem: None, ..Projection::problem(ConditionUpdate::new(Reason::SecretMissing, "")) }
+    Projection { action, ..Projection::default() }
 }
 
 fn planning(name: &str, outcome: Projection) -> Planning {
@@ -15,11 +14,10 @@ fn planning(name: &str, outcome: Projection) -> Planning {
         "spec": {"projectRef": {"name": "shop"}, "connector": {"key": "tax"}},
     }))
     .expect("a resource");
-    let planned = Planned { before: None, after: object, written: name != "user", unchecked: None };
-    Planning::of(&ObjectRef::deployment("shop", name), &planned, outcome)
+    Planning::deployment(&Planned { before: None, after: object, written: name != "user", unchecked: None }, outcome)
 }
 
-fn staging(name: &str, outcome: staged::Projection) -> Staging {
+fn staging(name: &str, outcome: staged::Projection) -> Planning {
     let object = serde_json::from_value(json!({
         "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectorStaged",
         "metadata": {"name": name, "namespace": "shop"},
@@ -29,7 +27,7 @@ fn staging(name: &str, outcome: staged::Projection) -> Staging {
         },
     }))
     .expect("a resource");
-    Staging::of(&ObjectRef::staged("shop", name), &PlannedStaged { after: object, written: true }, outcome)
+    Planning::staged(&Planned { before: None, after: object, written: true, unchecked: None }, outcome)
 }
 
 fn difference(kind: Kind, change: Change, before: Option<&str>, after: Option<&str>) -> Difference {
@@ -41,7 +39,7 @@ fn difference(kind: Kind, change: Change, before: Option<&str>, after: Option<&s
 fn report() -> Report {
     let long = "x".repeat(LONGEST_VALUE + 1);
     let redeploy = Projection {
-        connector: Some((1, 2)),
+        connector: Some(Versions { before: 1, after: 2 }),
         differences: vec![
             difference(Kind::Plain, Change::Changed, Some("a\nb\u{1b}[2J"), Some(&long)),
             difference(Kind::Plain, Change::Retained, Some("old"), Some("old")),

@@ -6,17 +6,18 @@
 
 mod stage;
 
-use connect_api::model::Deployment;
 use connect_api::scopes;
 use jiff::Timestamp;
+use serde::Serialize;
 
 use self::stage::Stage;
 use super::difference::{Change, Difference, Sides, differences};
+use super::report::Problem;
 use crate::controllers::connector_deployment::decide::{CallKind, Decision, Outcome, Step};
 use crate::controllers::connector_deployment::desired::Desired;
 use crate::controllers::connector_deployment::intent::{self, Target};
 use crate::controllers::connector_deployment::observe::{self, RecordRead};
-use crate::controllers::connector_deployment::persisted::{PersistedState, Phase};
+use crate::controllers::connector_deployment::persisted::{Observation, Phase};
 use crate::controllers::connector_deployment::registered::{self, Registered, not_sent};
 use crate::controllers::connector_deployment::status::{self, DesiredIdentity};
 use crate::controllers::connector_deployment::value_from;
@@ -62,10 +63,11 @@ pub(super) struct Inputs<'a> {
 }
 
 /// What would happen at the remote.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Action {
     /// Nothing happens.
+    #[default]
     None,
     /// The deployment is created.
     Create,
@@ -83,17 +85,24 @@ pub(super) enum Action {
     NotAsked,
 }
 
+/// Version of the connector before and after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Versions {
+    pub(super) before: i64,
+    pub(super) after: i64,
+}
+
 /// The result of the simulation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Projection {
     /// What would happen at the remote.
     pub(super) action: Action,
     /// What would happen once `suspend` is false; `None`: nothing is held.
     pub(super) held: Option<Action>,
     /// The condition that the operator would report because a user has to act; then nothing would happen.
-    pub(super) problem: Option<ConditionUpdate>,
-    /// Version of the connector before and after, if it would change.
-    pub(super) connector: Option<(i64, i64)>,
+    pub(super) problem: Option<Problem>,
+    /// Version of the connector, if it would change.
+    pub(super) connector: Option<Versions>,
     /// Values that would change.
     pub(super) differences: Vec<Difference>,
     /// Keys of whole objects that are not sent, because the connector does not declare them.
@@ -105,25 +114,12 @@ pub(super) struct Projection {
 impl Projection {
     /// Returns a result without an action, because a user has to act.
     pub(super) fn problem(condition: ConditionUpdate) -> Self {
-        Self { problem: Some(condition), ..Self::nothing() }
+        Self { problem: Some(condition.into()), ..Self::default() }
     }
 
     /// Returns whether values are sent, now or once nothing holds them.
     pub(super) fn is_sent(&self) -> bool {
-        let sends = |action| !matches!(action, Action::None | Action::Adopt | Action::NotAsked);
-        sends(self.action) || self.held.is_some_and(sends)
-    }
-
-    pub(super) fn nothing() -> Self {
-        Self {
-            action: Action::None,
-            held: None,
-            problem: None,
-            connector: None,
-            differences: Vec::new(),
-            undeclared: Vec::new(),
-            notes: Vec::new(),
-        }
+        !matches!(self.held.unwrap_or(self.action), Action::None | Action::Adopt | Action::NotAsked)
     }
 }
 
@@ -132,47 +128,37 @@ pub(super) fn simulate(inputs: &Inputs<'_>) -> Projection {
     let ignored = intent::ignored(inputs.after);
     let key = inputs.key.unwrap_or(inputs.spare);
     let wanted = inputs.desired.as_ref().ok().map(|desired| desired.wanted(key, ignored.clone()));
-    let intent = intent::intent(inputs.after, inputs.wanted, Some(inputs.target), inputs.registered.latest());
+    let mut intent = intent::intent(inputs.after, inputs.wanted, Some(inputs.target), inputs.registered.latest());
     if intent.deletion.is_some() {
         let note = "it is being deleted, and applying changes nothing about that".to_owned();
-        return Projection { notes: vec![note], ..Projection::nothing() };
+        return Projection { notes: vec![note], ..Projection::default() };
     }
     let mut stage = Stage::of(inputs, wanted.as_ref(), observe::observation(inputs.read, &ignored));
-    let mut outcome = Projection { notes: std::mem::take(&mut stage.notes), ..Projection::nothing() };
+    let mut outcome = Projection { notes: std::mem::take(&mut stage.notes), ..Projection::default() };
     if stage.is_being_created(wanted.as_ref()) {
         return outcome;
     }
+    // What is held is what would happen otherwise.
+    let is_suspended = std::mem::take(&mut intent.suspended);
     let decision = stage.play(&intent, wanted.as_ref(), key, inputs.now);
     if let Ok(desired) = inputs.desired {
         outcome.undeclared.clone_from(&desired.undeclared);
         outcome.notes.extend(value_from::invisible_note(&desired.invisible));
     }
-    match &decision.step {
+    let problem = match &decision.step {
         Step::Send(call) => foresee(inputs, &call.kind, &stage, &mut outcome),
         Step::NoOp | Step::RemoveFinalizer => rest(inputs, &decision, &stage, &mut outcome),
+    };
+    outcome.problem = problem.err().map(Into::into);
+    if is_suspended && outcome.problem.is_none() && outcome.is_sent() {
+        let held = status::ready_condition(&Outcome::HeldBySuspend, &inputs.wanted.key, None, &[]);
+        outcome.notes.push(held.message);
+        outcome.held = Some(std::mem::take(&mut outcome.action));
     }
-    if decision.outcome == Outcome::HeldBySuspend {
-        hold(inputs, &mut outcome);
-    } else if let (Ok(desired), None) = (inputs.desired, &outcome.problem) {
+    if let (Ok(desired), None) = (inputs.desired, &outcome.problem) {
         outcome.notes.extend(known_later(desired));
     }
     outcome
-}
-
-/// Adds what would happen once the resource is not suspended any more.
-fn hold(inputs: &Inputs<'_>, outcome: &mut Projection) {
-    let mut after = inputs.after.clone();
-    after.spec.suspend = false;
-    let resumed = simulate(&Inputs { after: &after, ..*inputs });
-    if let Some(condition) = &resumed.problem {
-        outcome.notes.push(format!("once it is false: {}: {}", condition.reason, condition.message));
-    } else {
-        outcome.held = Some(resumed.action);
-    }
-    let Projection { action: _, held: _, problem: _, connector, differences, undeclared, notes } = resumed;
-    (outcome.connector, outcome.differences, outcome.undeclared) = (connector, differences, undeclared);
-    let new: Vec<_> = notes.into_iter().filter(|note| !outcome.notes.contains(note)).collect();
-    outcome.notes.extend(new);
 }
 
 /// Notes values that depend on the URL of the deployment itself.
@@ -186,145 +172,151 @@ fn known_later(desired: &Desired) -> Option<String> {
     })
 }
 
-/// Evaluates a call that the table would send: reports the problem that prevents it, or the action and its differences.
-fn foresee(inputs: &Inputs<'_>, call: &CallKind, stage: &Stage, outcome: &mut Projection) {
-    let Ok(desired) = inputs.desired else { return };
+/// Checks a call that the table would send, as the operator does before it sends one.
+///
+/// # Errors
+/// The condition of a call that would not be sent.
+fn check(inputs: &Inputs<'_>, call: &CallKind, desired: &Desired) -> Result<(), ConditionUpdate> {
     if let (Some(Err(why)), CallKind::Create { .. }) = (&inputs.target.staged, call) {
-        outcome.problem = Some(intent::not_deployable(inputs.after, why));
-        return;
+        return Err(intent::not_deployable(inputs.after, why));
     }
     let project = &inputs.wanted.remote.project_key;
     let missing = scopes::missing(&inputs.registered.rights(call), inputs.granted, project);
     if !missing.is_empty() {
-        outcome.problem = Some(problem::unpermitted(&missing, project));
-        return;
+        return Err(problem::unpermitted(&missing, project));
     }
     let record = inputs.read.record.as_deref();
     let (problems, _) = inputs.registered.problems(inputs.after, desired, &inputs.wanted.region, record, call);
     if !problems.is_empty() {
-        outcome.problem = Some(ConditionUpdate::new(Reason::ConfigurationInvalid, not_sent(&problems)));
-        return;
+        return Err(ConditionUpdate::new(Reason::ConfigurationInvalid, not_sent(&problems)));
     }
-    let found = inputs.registered.registry_entry.as_ref().map(|registry_entry| &registry_entry.found);
     let declared = inputs.registered.offering().is_some_and(|offering| offering.applications.is_some());
-    if let Some(found) = found.filter(|_| registered::needs_declarations(call) && !declared) {
-        outcome.problem =
-            Some(registered::undeclared(&inputs.target.name.selector, *found == RegistryAnswer::Absent, project));
-        return;
-    }
-    let running = match call {
-        CallKind::Create { .. } => {
-            outcome.action = Action::Create;
-            None
+    match &inputs.registered.registry_entry {
+        Some(entry) if registered::needs_declarations(call) && !declared => {
+            let is_absent = entry.found == RegistryAnswer::Absent;
+            Err(registered::undeclared(&inputs.target.name.selector, is_absent, project))
         }
+        _ => Ok(()),
+    }
+}
+
+/// Evaluates a call that the table would send: the action and its differences.
+///
+/// # Errors
+/// The condition of a call that would not be sent.
+fn foresee(
+    inputs: &Inputs<'_>,
+    call: &CallKind,
+    stage: &Stage,
+    outcome: &mut Projection,
+) -> Result<(), ConditionUpdate> {
+    let Ok(desired) = inputs.desired else { return Ok(()) };
+    check(inputs, call, desired)?;
+    let mut is_running = false;
+    match call {
+        CallKind::Create { .. } => outcome.action = Action::Create,
         CallKind::Redeploy { update_connector, .. } => {
+            is_running = true;
             let adopts = stage.persisted.id.is_none();
             outcome.action = if adopts { Action::AdoptAndRedeploy } else { Action::Redeploy };
-            let running = record.map(|record| record.connector.version);
-            outcome.connector = running.zip(inputs.registered.latest()).filter(|_| *update_connector);
+            let running = inputs.read.record.as_ref().map(|record| record.connector.version);
+            let versions = running.zip(inputs.registered.latest()).filter(|_| *update_connector);
+            outcome.connector = versions.map(|(before, after)| Versions { before, after });
             let asked = reconcile::request(inputs.after, names::REDEPLOY_REQUESTED_AT);
             if asked.is_some() && asked != stage.persisted.handled_redeploy && !adopts {
                 outcome.notes.push(format!("the annotation {} requests a redeploy", names::REDEPLOY_REQUESTED_AT));
             }
-            record
         }
         CallKind::Recreate { .. } => {
             outcome.action = Action::Recreate;
             outcome.notes.push("it is deleted and recreated without the removed values: its URLs change".to_owned());
-            None
         }
-        CallKind::Undeploy { .. } => return,
-    };
-    if found == Some(&RegistryAnswer::Unreadable) {
+        CallKind::Undeploy { .. } => return Ok(()),
+    }
+    if inputs.registered.registry_entry.as_ref().is_some_and(|it| it.found == RegistryAnswer::Unreadable) {
         outcome.notes.push("the registry cannot be read, so names and required values were not checked".to_owned());
     }
-    outcome.differences = compare(inputs, running, stage, desired);
-    let reset = outcome.differences.iter().map(Difference::item).filter(|item| desired.reset.contains(item));
-    let reset: Vec<String> = reset.map(|item| item.to_string()).collect();
-    let silent = outcome.differences.is_empty() && outcome.connector.is_none() && outcome.notes.is_empty();
-    if running.is_some() && silent {
+    outcome.differences = compare(inputs, is_running, stage, desired);
+    if is_running && outcome.differences.is_empty() && outcome.connector.is_none() && outcome.notes.is_empty() {
         outcome.notes.push("the values that were applied last are not known, so all values are sent again".to_owned());
     }
+    let reset = outcome.differences.iter().map(Difference::item).filter(|item| desired.reset.contains(item));
+    let reset: Vec<String> = reset.map(|item| item.to_string()).collect();
     if !reset.is_empty() {
         let names = reset.join(", ");
         outcome.notes.push(format!("no longer named, and set to the default of the connector: {names}"));
     }
+    Ok(())
 }
 
-fn compare(inputs: &Inputs<'_>, record: Option<&Deployment>, stage: &Stage, desired: &Desired) -> Vec<Difference> {
-    let offering = inputs.registered.offering();
-    let connector = record.map(|record| &record.connector);
-    let applications = connector
-        .and_then(|connector| connector.configurations.as_deref())
-        .or_else(|| offering.and_then(|offering| offering.applications.as_deref()));
-    let global = connector
-        .and_then(|connector| connector.global_configuration.as_ref())
-        .or_else(|| offering.and_then(|offering| offering.global.as_ref()));
-    let applied = stage.applied.as_ref();
-    differences(&Sides { record, applied, desired: &desired.values, applications, global, key: inputs.spare })
+/// Compares the values. `is_running`: with those of the deployment, which a redeploy changes.
+fn compare(inputs: &Inputs<'_>, is_running: bool, stage: &Stage, desired: &Desired) -> Vec<Difference> {
+    let seen = match &stage.observation {
+        Observation::Present(seen) if is_running => Some(seen),
+        _ => None,
+    };
+    let declared = inputs.registered.declarations(inputs.after, inputs.read.record.as_deref());
+    let (applied, declared) = (stage.applied.as_ref(), declared.as_ref());
+    differences(&Sides { seen, applied, desired: &desired.values, declared, key: inputs.spare })
 }
 
-/// Evaluates an outcome without a call: reports the problem or the adoption, if any.
-fn rest(inputs: &Inputs<'_>, decision: &Decision, stage: &Stage, outcome: &mut Projection) {
-    let record = inputs.read.record.as_deref();
+/// Evaluates an outcome without a call: the adoption, if any.
+///
+/// # Errors
+/// The condition that the operator would report because a user has to act.
+fn rest(
+    inputs: &Inputs<'_>,
+    decision: &Decision,
+    stage: &Stage,
+    outcome: &mut Projection,
+) -> Result<(), ConditionUpdate> {
     let condition = match (&decision.outcome, inputs.desired) {
         (Outcome::ValuesUnknown, Err(condition)) => condition.clone(),
-        (Outcome::Settled { phase, .. } | Outcome::Observed(phase), _) => {
-            settled(inputs, &decision.persisted, *phase, decision.outcome)
-        }
-        (Outcome::NotApplied { .. }, _) => settled(inputs, &decision.persisted, Phase::Deployed, decision.outcome),
-        (verdict, _) => status::ready_condition(verdict, &inputs.wanted.key, record, &[]),
+        _ => reported(inputs, decision),
     };
     match condition.reason.state() {
         ConditionState::Ready | ConditionState::Progressing => {}
         ConditionState::Paused => outcome.notes.push(condition.message),
-        ConditionState::Waiting | ConditionState::Stalled | ConditionState::Failing => {
-            outcome.problem = Some(condition);
-            return;
+        ConditionState::Waiting | ConditionState::Stalled | ConditionState::Failing => return Err(condition),
+    }
+    let Outcome::Settled { drifted, .. } = decision.outcome else { return Ok(()) };
+    if stage.persisted.id.is_none() {
+        outcome.action = Action::Adopt;
+        outcome.notes.extend(decision.persisted.unverified.then(|| UNVERIFIED.to_owned()));
+        return Ok(());
+    }
+    if drifted {
+        outcome.notes.push("visible values drifted at the remote; see spec.drift.policy".to_owned());
+    }
+    if let Ok(desired) = inputs.desired {
+        outcome.differences = compare(inputs, true, stage, desired);
+        if stage.uncertain {
+            outcome.action = Action::Unknown;
+        } else {
+            // The operator sends nothing for a value that is no longer named.
+            let before = stage.persisted.applied.as_ref();
+            let known = |it: &Difference| before.is_some_and(|applied| applied.retained.has(&it.item()));
+            outcome.differences.retain(|it| it.change == Change::Retained && !known(it));
         }
     }
-    match decision.outcome {
-        Outcome::Settled { .. } if stage.persisted.id.is_none() => {
-            outcome.action = Action::Adopt;
-            if decision.persisted.unverified {
-                outcome.notes.push(UNVERIFIED.to_owned());
-            }
-        }
-        Outcome::Settled { drifted, .. } => {
-            outcome.differences = newly_retained(inputs, stage);
-            if drifted {
-                outcome.notes.push("visible values drifted at the remote; see spec.drift.policy".to_owned());
-            }
-            if stage.uncertain
-                && let Ok(desired) = inputs.desired
-            {
-                outcome.action = Action::Unknown;
-                outcome.differences = compare(inputs, record, stage, desired);
-            }
-        }
-        _ => {}
-    }
+    Ok(())
 }
 
-/// Returns values that are no longer named and stay at the remote, for which the operator sends nothing.
-fn newly_retained(inputs: &Inputs<'_>, stage: &Stage) -> Vec<Difference> {
-    let (Ok(desired), Some(record)) = (inputs.desired, inputs.read.record.as_deref()) else { return Vec::new() };
-    let before = stage.persisted.applied.as_ref();
-    let known = |it: &Difference| before.is_some_and(|applied| applied.retained.has(&it.item()));
-    let mut differences = compare(inputs, Some(record), stage, desired);
-    differences.retain(|it| it.change == Change::Retained && !known(it));
-    differences
-}
-
-/// Returns the condition of an operation that has ended. The report of the remote may quote values, so this takes the
-/// message from the status, which the operator has masked, or a message without details.
-fn settled(inputs: &Inputs<'_>, persisted: &PersistedState, phase: Phase, verdict: Outcome) -> ConditionUpdate {
-    let condition = status::ready_condition(&verdict, &inputs.wanted.key, inputs.read.record.as_deref(), &[]);
-    let condition = status::of_redeploy(condition, persisted);
-    let reported = inputs.after.status.as_ref().filter(|status| {
+/// Returns the condition of an outcome without a call. The report of the remote about an operation that has ended may quote
+/// values, so this takes the message from the status, which the operator has masked, or a message without details.
+fn reported(inputs: &Inputs<'_>, decision: &Decision) -> ConditionUpdate {
+    let record = inputs.read.record.as_deref();
+    let condition = status::ready_condition(&decision.outcome, &inputs.wanted.key, record, &[]);
+    let phase = match decision.outcome {
+        Outcome::Settled { phase, .. } | Outcome::Observed(phase) => phase,
+        Outcome::NotApplied { .. } => Phase::Deployed,
+        _ => return condition,
+    };
+    let condition = status::of_redeploy(condition, &decision.persisted);
+    let before = inputs.after.status.as_ref().filter(|status| {
         status.conditions.iter().any(|it| it.type_ == names::READY && it.reason == condition.reason.as_str())
     });
-    match (phase, reported.and_then(|status| conditions::ready_message(&status.conditions)).map(str::to_owned)) {
+    match (phase, before.and_then(|status| conditions::ready_message(&status.conditions))) {
         (_, Some(message)) => ConditionUpdate::new(condition.reason, message),
         (Phase::Failed | Phase::UndeployFailed, None) => ConditionUpdate::new(
             condition.reason,

@@ -1,8 +1,8 @@
-//! Simulates the operator for a staged connector: runs its own decisions forward. Pure; time is an argument.
+//! Plans a staged connector: the operator's own decision for the record that is there, and the steps of a tag that follow
+//! it. Pure; time is an argument.
 //!
-//! Unlike a deployment, a tag takes several steps, so each call is assumed to succeed, and the next decision starts
-//! from the record that the service would then return: a new tag revokes the permission for a preview, and a request
-//! for one is granted. This file decides nothing that the operator decides.
+//! What is in progress is assumed to succeed. A new tag resets the permission for a preview, which is then requested and
+//! granted, and what differs from the published version is published.
 
 mod difference;
 
@@ -12,7 +12,8 @@ use connect_api::scopes::{self, Right};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::controllers::connector_staged::call::{self, Response};
+pub(super) use self::difference::Difference;
+use super::report::Problem;
 use crate::controllers::connector_staged::decide::{self, Decision, Input, Memory, Step};
 use crate::controllers::connector_staged::desired;
 use crate::controllers::connector_staged::intent::{self, Intent};
@@ -26,13 +27,10 @@ use crate::controllers::reporting::reason::{ConditionState, Reason};
 use crate::crd::connector_staged_state::NOT_REQUESTED;
 use crate::crd::{ConnectorStaged, Publish};
 
-pub(super) use self::difference::Difference;
-
-/// Maximum number of simulated steps: the longest sequence, proving that a record is gone, takes about twenty.
+/// Maximum number of decisions: only a record that is gone takes a second look.
 const ROUNDS: usize = 64;
 
-/// The inputs of the simulation.
-#[derive(Clone, Copy)]
+/// The inputs of the plan.
 pub(super) struct Inputs<'a> {
     /// The resource after applying.
     pub(super) object: &'a ConnectorStaged,
@@ -68,15 +66,15 @@ pub(super) enum Action {
     NotAsked,
 }
 
-/// The result of the simulation.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The plan for one staged connector.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Projection {
     /// The actions, in order.
     pub(super) actions: Vec<Action>,
     /// The actions that follow once `suspend` is false, in order.
     pub(super) held: Vec<Action>,
     /// The condition that the operator would report because a user has to act; then no further action would happen.
-    pub(super) problem: Option<ConditionUpdate>,
+    pub(super) problem: Option<Problem>,
     /// Fields that would change.
     pub(super) differences: Vec<Difference>,
     /// What publishing would wait for.
@@ -84,239 +82,155 @@ pub(super) struct Projection {
     /// Further information for the user.
     pub(super) notes: Vec<String>,
     /// Whether the tag changes, or becomes deployable.
+    #[serde(skip)]
     pub(super) moves: bool,
     /// Why it is not deployable in the end; `None` if it is.
+    #[serde(skip)]
     pub(super) not_deployable: Option<String>,
 }
 
 impl Projection {
     /// Returns a result without an action, because a user has to act.
     pub(super) fn problem(condition: ConditionUpdate) -> Self {
-        Self { not_deployable: Some(condition.message.clone()), problem: Some(condition), ..Self::default() }
+        Self { not_deployable: Some(condition.message.clone()), problem: Some(condition.into()), ..Self::default() }
     }
 }
 
-/// Simulates what the operator would do.
-pub(super) fn simulate(inputs: &Inputs<'_>) -> Projection {
-    let mut outcome = Projection::default();
-    let mut intent = intent::intent(inputs.object);
-    if intent.deletion.is_some() {
-        let note = "it is being deleted, and applying changes nothing about that";
-        return Projection { notes: vec![note.to_owned()], not_deployable: Some(note.to_owned()), ..outcome };
-    }
-    let mut stage = match Stage::of(inputs, &mut outcome) {
-        Ok(stage) => stage,
+/// Plans what the operator would do.
+pub(super) fn plan(inputs: &Inputs<'_>) -> Projection {
+    let spec = &inputs.object.spec;
+    let mut state = match inputs.object.remembered() {
+        Ok(state) => state,
         Err(why) => return Projection::problem(ConditionUpdate::new(Reason::InternalError, why)),
     };
-    let known = stage.state.id.is_some();
-    let missing = scopes::missing(&[Right::ManageConnectors], inputs.granted, inputs.project);
-    for _ in 0..ROUNDS {
-        let decision = decide::decide(&stage.input(&intent));
-        if !known && outcome.actions.is_empty() && decision.state.id.is_some() {
-            outcome.actions.push(Action::Adopt);
-        }
-        match decision.step {
-            Step::Send(_) if !missing.is_empty() => {
-                outcome.problem = Some(problem::unpermitted(&missing, inputs.project));
-                break;
-            }
-            Step::Send(kind) => {
-                foresee(inputs, kind, &stage, &mut outcome);
-                stage.done(&intent, kind, &decision);
-            }
-            Step::Report(Outcome::AwaitingProof, _) if outcome.waits.is_empty() => {
-                outcome.waits = unproven(inputs, &decision.state);
-                intent.proven = outcome.waits.is_empty();
-            }
-            Step::Report(_, Some(pause)) => {
-                stage.now = later(stage.now, pause);
-                (stage.state, stage.memory) = (decision.state, decision.memory);
-            }
-            Step::Report(verdict, None) => {
-                stage.state = decision.state;
-                rest(inputs, verdict, &mut outcome);
-                if verdict == Outcome::HeldBySuspend {
-                    hold(inputs, &mut outcome);
-                }
-                break;
-            }
-            Step::Release => break,
-        }
+    let mut intent = intent::intent(inputs.object);
+    if intent.deletion.is_some() {
+        let note = "it is being deleted, and applying changes nothing about that".to_owned();
+        return Projection { not_deployable: Some(note.clone()), notes: vec![note], ..Projection::default() };
     }
-    let spec = &inputs.object.spec;
-    let is_there = stage.record.is_some_and(|it| it.repository_met && it.permission == Permission::Yes);
-    let known = stage.state.deployable.filter(|known| is_there && known.repository == spec.repository);
-    outcome.not_deployable = match known {
-        Some(_) => None,
-        None if !spec.previewable => Some(NOT_REQUESTED.to_owned()),
-        None => Some(format!("tag {} may not be deployed as a preview", spec.repository.tag)),
+    let mut outcome = Projection::default();
+    let mut record = inputs.record.map(|record| Observed::of(record, spec));
+    if settle(&mut state, record.as_mut()) {
+        outcome.notes.push("an operation is in progress at the remote; this plan starts after it".to_owned());
+    }
+    outcome.waits = proof::missing(inputs.name, spec, &state, inputs.proofs);
+    intent.proven = outcome.waits.is_empty();
+    // What is held is what would happen otherwise.
+    let is_suspended = std::mem::take(&mut intent.suspended);
+    let is_known = state.id.is_some();
+    let decision = decide(state, &intent, record.as_ref(), inputs.now);
+    let mut steps = Vec::new();
+    match decision.step {
+        Step::Send(first) => match scopes::missing(&[Right::ManageConnectors], inputs.granted, inputs.project) {
+            missing if !missing.is_empty() => {
+                return Projection::problem(problem::unpermitted(&missing, inputs.project));
+            }
+            _ => steps = following(first, &intent, record.as_ref()),
+        },
+        Step::Report(verdict, _) => match rest(inputs, verdict) {
+            Ok(note) => outcome.notes.extend(note),
+            Err(condition) => return Projection::problem(condition),
+        },
+        Step::Release => {}
+    }
+    if !steps.contains(&Action::Publish) && !matches!(decision.step, Step::Report(Outcome::AwaitingProof, _)) {
+        outcome.waits.clear();
+    } else if !intent.proven {
+        steps.retain(|step| *step != Action::Publish);
+    } else if spec.publish == Publish::Certified {
+        outcome.notes.push("it goes to certification, and becomes public afterwards".to_owned());
+    }
+    if let (Some(Action::Update), Some(record)) = (steps.first(), inputs.record) {
+        outcome.differences = difference::differences(spec, record);
+    }
+    if is_suspended && !steps.is_empty() {
+        let held = reported::ready_condition(Outcome::HeldBySuspend, &spec.key, None, &[]);
+        outcome.notes.push(held.message);
+        outcome.held = std::mem::take(&mut steps);
+    }
+    let has_tag = record.as_ref().is_some_and(|record| record.repository_met);
+    outcome.moves = steps.contains(&Action::Preview) || (!steps.is_empty() && !has_tag);
+    outcome.not_deployable = match spec.previewable {
+        _ if steps.contains(&Action::Preview) || has_permission(record.as_ref()) => None,
+        false => Some(NOT_REQUESTED.to_owned()),
+        true => Some(format!("tag {} may not be deployed as a preview", spec.repository.tag)),
     };
+    let adopts = !is_known && decision.state.id.is_some();
+    outcome.actions = adopts.then_some(Action::Adopt).into_iter().chain(steps).collect();
     outcome
 }
 
-/// Adds what would happen once the resource is not suspended any more.
-fn hold(inputs: &Inputs<'_>, outcome: &mut Projection) {
-    let mut object = inputs.object.clone();
-    object.spec.suspend = false;
-    let resumed = simulate(&Inputs { object: &object, ..*inputs });
-    if let Some(condition) = &resumed.problem {
-        outcome.notes.push(format!("once it is false: {}: {}", condition.reason, condition.message));
-    }
-    outcome.held = resumed.actions.into_iter().filter(|action| !outcome.actions.contains(action)).collect();
-    (outcome.differences, outcome.waits) = (resumed.differences, resumed.waits);
-    let new: Vec<_> = resumed.notes.into_iter().filter(|note| !outcome.notes.contains(note)).collect();
-    outcome.notes.extend(new);
-}
-
-/// Returns what publishing would wait for after all earlier steps.
-fn unproven(inputs: &Inputs<'_>, state: &State) -> Vec<String> {
-    proof::missing(inputs.name, &inputs.object.spec, state, inputs.proofs)
-}
-
-/// Records a call that would be sent.
-fn foresee(inputs: &Inputs<'_>, kind: CallKind, stage: &Stage, outcome: &mut Projection) {
-    let action = match kind {
-        CallKind::Create => Action::Create,
-        CallKind::Update => Action::Update,
-        CallKind::Preview => Action::Preview,
-        CallKind::Publish => {
-            if inputs.object.spec.publish == Publish::Certified {
-                outcome.notes.push("it goes to certification, and becomes public afterwards".to_owned());
-            }
-            Action::Publish
+/// Assumes that what is in progress succeeds. Returns whether something is.
+fn settle(state: &mut State, record: Option<&mut Observed>) -> bool {
+    let call = state.call.take_if(|call| call.open);
+    let mut busy = call.is_some();
+    if let Some(record) = record {
+        if call.is_some_and(|call| call.kind == CallKind::Create) {
+            state.id.get_or_insert_with(|| record.id.clone());
         }
-        CallKind::Delete => return,
-    };
-    if let (Action::Update, Some(record)) = (action, inputs.record) {
-        outcome.differences = difference::differences(&inputs.object.spec, record);
+        if record.permission == Permission::Pending {
+            (busy, record.permission) = (true, Permission::Yes);
+        }
+        if record.phase == Phase::Processing {
+            busy = true;
+            (record.phase, record.listed, record.changed) = (Phase::Published, true, !record.met);
+        }
     }
-    let retags = stage.record.as_ref().is_some_and(|seen| action == Action::Update && !seen.repository_met);
-    outcome.moves |= retags || matches!(action, Action::Create | Action::Preview);
-    outcome.actions.push(action);
+    busy
 }
 
-/// Evaluates the final outcome, after which nothing more is sent.
-fn rest(inputs: &Inputs<'_>, verdict: Outcome, outcome: &mut Projection) {
+/// Decides until there is something to send, or nothing more to do.
+fn decide(mut state: State, intent: &Intent, record: Option<&Observed>, mut now: Timestamp) -> Decision {
+    let mut memory = Memory::default();
+    let mut rounds = 0;
+    loop {
+        let decision = decide::decide(&Input { state: &state, intent, record, memory: &memory, now });
+        rounds += 1;
+        match decision.step {
+            Step::Report(_, Some(pause)) if rounds < ROUNDS => {
+                now = later(now, pause);
+                (state, memory) = (decision.state, decision.memory);
+            }
+            _ => return decision,
+        }
+    }
+}
+
+/// Whether this tag may be deployed as a preview.
+fn has_permission(record: Option<&Observed>) -> bool {
+    record.is_some_and(|it| it.repository_met && it.permission == Permission::Yes)
+}
+
+/// Returns the steps of a tag from this call on.
+fn following(first: CallKind, intent: &Intent, record: Option<&Observed>) -> Vec<Action> {
+    let publishes = intent.publication.is_some();
+    let (first, previews, publishes) = match first {
+        CallKind::Create => (Action::Create, intent.previewable, publishes),
+        CallKind::Update => (Action::Update, intent.previewable && !has_permission(record), publishes),
+        CallKind::Preview => (Action::Preview, false, publishes && !record.is_some_and(Observed::is_published)),
+        CallKind::Publish => (Action::Publish, false, false),
+        CallKind::Delete => return Vec::new(),
+    };
+    let previews = previews.then_some(Action::Preview);
+    std::iter::once(first).chain(previews).chain(publishes.then_some(Action::Publish)).collect()
+}
+
+/// Returns the note about an outcome after which nothing is sent, if any.
+///
+/// # Errors
+/// The condition that the operator would report because a user has to act.
+fn rest(inputs: &Inputs<'_>, verdict: Outcome) -> Result<Option<String>, ConditionUpdate> {
     if verdict == Outcome::AwaitingProof {
-        return;
+        return Ok(None);
     }
     let spec = &inputs.object.spec;
     let impossible = inputs.record.map(|record| desired::changes(spec, record).impossible).unwrap_or_default();
     let condition = reported::ready_condition(verdict, &spec.key, inputs.record, &impossible);
-    match (condition.reason.state(), verdict) {
-        (ConditionState::Progressing, Outcome::Certifying) if !outcome.actions.contains(&Action::Publish) => {
-            outcome.notes.push(format!("the differences are published after the certification: {}", condition.message));
-        }
-        (ConditionState::Ready | ConditionState::Progressing, _) => {}
-        (ConditionState::Paused, _) => outcome.notes.push(condition.message),
-        (ConditionState::Waiting | ConditionState::Stalled | ConditionState::Failing, _) => {
-            outcome.problem = Some(condition);
-        }
+    match condition.reason.state() {
+        ConditionState::Progressing if verdict == Outcome::Certifying => Ok(Some(condition.message)),
+        ConditionState::Ready | ConditionState::Progressing | ConditionState::Paused => Ok(None),
+        ConditionState::Waiting | ConditionState::Stalled | ConditionState::Failing => Err(condition),
     }
-}
-
-/// What the decisions are made from.
-struct Stage {
-    state: State,
-    record: Option<Observed>,
-    memory: Memory,
-    now: Timestamp,
-}
-
-impl Stage {
-    /// Returns what is there; assumes that what is in progress succeeds.
-    ///
-    /// # Errors
-    /// A sentence about a status that this version does not understand.
-    fn of(inputs: &Inputs<'_>, outcome: &mut Projection) -> Result<Self, String> {
-        let mut state = inputs.object.remembered()?;
-        let mut record = inputs.record.map(|record| Observed::of(record, &inputs.object.spec));
-        let mut busy = false;
-        if let Some(record) = &mut record {
-            if record.permission == Permission::Pending {
-                busy = true;
-                record.permission = Permission::Yes;
-            }
-            if record.phase == Phase::Processing {
-                busy = true;
-                (record.phase, record.listed, record.changed) = (Phase::Published, true, !record.met);
-            }
-        }
-        if state.is_call_open() {
-            busy = true;
-            let creates = state.call.as_ref().is_some_and(|call| call.kind == CallKind::Create);
-            state.id = state.id.take().or_else(|| record.as_ref().filter(|_| creates).map(|record| record.id.clone()));
-            state.call = None;
-        }
-        if busy {
-            outcome.notes.push("an operation is in progress at the remote; this plan starts after it".to_owned());
-        }
-        Ok(Self { state, record, memory: Memory::default(), now: inputs.now })
-    }
-
-    fn input<'a>(&'a self, intent: &'a Intent) -> Input<'a> {
-        let Self { state, record, memory, now } = self;
-        Input { state, intent, record: record.as_ref(), memory, now: *now }
-    }
-
-    /// Applies a call that succeeds, and whose operation succeeds.
-    fn done(&mut self, intent: &Intent, kind: CallKind, decision: &Decision) {
-        let before = self.record.clone().unwrap_or_else(|| unmade(&intent.digest));
-        let (answer, record) = effect(intent, kind, before);
-        let begun = call::begin(&decision.state, kind, intent, self.record.as_ref(), self.now);
-        self.state = call::after(&decision.state, &begun, &intent.repository.tag, &Response::Accepted(answer));
-        self.record = Some(record);
-    }
-}
-
-/// Returns the observation of a connector that does not exist yet.
-fn unmade(digest: &str) -> Observed {
-    Observed {
-        id: "new".to_owned(),
-        version: 0,
-        phase: Phase::Draft,
-        permission: Permission::NeverAsked,
-        private: true,
-        listed: false,
-        changed: false,
-        digest: digest.to_owned(),
-        met: true,
-        repository_met: true,
-        impossible: false,
-    }
-}
-
-/// Returns the effect of a call: the connector in its response, and the connector once the operation has ended.
-fn effect(intent: &Intent, kind: CallKind, mut seen: Observed) -> (Observed, Observed) {
-    seen.version = seen.version.saturating_add(1);
-    let mut after = Observed { version: seen.version.saturating_add(1), ..seen.clone() };
-    match kind {
-        CallKind::Create | CallKind::Update => {
-            let permission = if seen.repository_met { seen.permission.clone() } else { Permission::NeverAsked };
-            seen = Observed {
-                permission,
-                changed: seen.listed,
-                digest: intent.digest.clone(),
-                met: true,
-                repository_met: true,
-                ..seen
-            };
-            after = seen.clone();
-        }
-        CallKind::Preview => {
-            seen.permission = Permission::Pending;
-            after.permission = Permission::Yes;
-        }
-        CallKind::Publish if intent.certified => {
-            (seen.phase, after.phase) = (Phase::Processing, Phase::InCertification);
-        }
-        CallKind::Publish => {
-            seen.phase = Phase::Processing;
-            (after.phase, after.listed, after.changed) = (Phase::Published, true, false);
-        }
-        CallKind::Delete => {}
-    }
-    (seen, after)
 }
 
 #[cfg(test)]

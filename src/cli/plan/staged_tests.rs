@@ -1,7 +1,6 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::controllers::reporting::reason::Reason;
 
 /// A resource that is previewable and published, with tag 2; `spec` and `status` override its parts.
 fn object(spec: &Value, status: Value) -> ConnectorStaged {
@@ -46,15 +45,7 @@ fn of(object: &ConnectorStaged, record: Option<&Record>) -> Projection {
 
 fn with(object: &ConnectorStaged, record: Option<&Record>, granted: &[String]) -> Projection {
     let proofs = Objects { deployment: None, checks: vec![None] };
-    simulate(&Inputs {
-        object,
-        name: "kit",
-        record,
-        proofs: &proofs,
-        granted,
-        project: "demo",
-        now: Timestamp::UNIX_EPOCH,
-    })
+    plan(&Inputs { object, name: "kit", record, proofs: &proofs, granted, project: "demo", now: Timestamp::UNIX_EPOCH })
 }
 
 #[test]
@@ -62,7 +53,7 @@ fn a_missing_scope_is_reported_before_it_is_needed() {
     let object = object(&json!({}), Value::Null);
     for (granted, lacks) in [("view_connectors:demo", true), ("manage_connectors:demo", false), ("", false)] {
         let outcome = with(&object, None, &[granted.to_owned()]);
-        let condition = outcome.problem.filter(|condition| condition.reason == Reason::PermissionMissing);
+        let condition = outcome.problem.filter(|problem| problem.reason == "PermissionMissing");
         assert_eq!(condition.is_some(), lacks, "{granted}");
         assert_eq!(outcome.actions.is_empty(), lacks, "{granted}");
     }
@@ -93,7 +84,7 @@ fn only_fields_that_an_update_changes_are_differences() {
 
 #[test]
 #[allow(clippy::too_many_lines, reason = "one table")]
-fn a_staged_connector_is_simulated_to_its_end() {
+fn the_steps_of_a_tag_are_planned_to_its_end() {
     use Action::{Adopt, Create, Preview, Publish, Update};
     let none = json!({});
     let waits = json!({"publishAfter": {"deploymentRef": {"name": "preview"}, "checkRefs": [{"name": "cart"}]}});
@@ -180,7 +171,7 @@ fn a_staged_connector_is_simulated_to_its_end() {
         ("deleted at the remote", &none, ours(Some("2")), None, vec![], "RemoteDisappeared", ""),
     ] {
         let outcome = of(&object(spec, status), record.as_ref());
-        let problem = outcome.problem.as_ref().map(|condition| condition.reason.as_str()).unwrap_or_default();
+        let problem = outcome.problem.as_ref().map(|problem| problem.reason).unwrap_or_default();
         assert_eq!((&outcome.actions, problem), (&actions, reason), "{case}: {outcome:?}");
         let differences = outcome.differences.iter().map(|it| format!("{} {} {}", it.field, it.before, it.after));
         let lines: Vec<String> = outcome.waits.iter().chain(&outcome.notes).cloned().chain(differences).collect();

@@ -199,7 +199,8 @@ impl FromIterator<Item> for Names {
 }
 
 /// Returns every visible value by its name.
-fn texts(values: &VisibleValues) -> BTreeMap<Item, &str> {
+#[must_use]
+pub fn texts(values: &VisibleValues) -> BTreeMap<Item, &str> {
     let mut texts = BTreeMap::new();
     for (name, application) in &values.applications {
         texts.extend(application.standard.iter().map(|(key, text)| (Item::standard(name, key), text.as_str())));

@@ -32,63 +32,75 @@ pub(super) struct Stage {
 
 impl Stage {
     pub(super) fn of(inputs: &Inputs<'_>, wanted: Option<&DesiredPayload>, observation: Observation) -> Self {
-        let mut persisted = state::shown(&inputs.after.status.clone().unwrap_or_default());
+        let persisted = state::shown(&inputs.after.status.clone().unwrap_or_default());
         let applied = inputs.earlier.filter(|earlier| was_applied(inputs, earlier, &persisted));
-        let mut stage = Self {
-            persisted: PersistedState::default(),
-            observation,
-            applied: None,
-            uncertain: false,
-            notes: Vec::new(),
-        };
+        let applied = applied.map(|applied| applied.values.clone());
+        let mut stage = Self { persisted, observation, applied, uncertain: false, notes: Vec::new() };
+        let begun = stage.settle(inputs.now);
         if let (None, Some(wanted)) = (inputs.key, wanted) {
-            stage.uncertain = rewrite(&mut persisted, inputs, &stage.observation, applied, wanted);
+            stage.rekey(inputs.spare, wanted, begun.as_ref());
         }
-        stage.applied = applied.map(|applied| applied.values.clone());
-        stage.persisted = persisted;
-        stage.settle(inputs.now);
         stage
     }
 
-    /// Assumes that an operation in progress succeeds.
-    fn settle(&mut self, now: Timestamp) {
-        let mut busy = false;
-        if let Observation::Present(seen) = &mut self.observation
-            && seen.phase.is_busy()
-        {
-            busy = true;
-            seen.phase = Phase::Deployed;
-        }
-        if let Some(operation) = self.persisted.operation.take() {
-            busy = true;
-            self.applied = None;
-            let payload = operation.payload.as_ref();
-            self.persisted.handled_redeploy = operation.redeploy_request.or(self.persisted.handled_redeploy.take());
-            self.persisted.applied = payload.map(|payload| Applied {
-                generation: operation.generation,
-                digest: Some(payload.digest.clone()),
-                outcome: Phase::Deployed,
-                serves: true,
-                from_version: None,
-                connector_version: None,
-                rollback: None,
-                // Nothing is observed yet, so there is nothing to compare with.
-                names: None,
-                differs: None,
-                uncompared: false,
-                accepted: None,
-                retained: Names::default(),
-                sources: payload.sources.clone(),
-                at: now,
-            });
-            if operation.kind == OperationType::Create
-                && let Observation::Present(seen) = &self.observation
-            {
-                self.persisted.id = Some(seen.id.clone());
+    /// Assumes that an operation in progress succeeds. Returns the names of the values that it has sent.
+    fn settle(&mut self, now: Timestamp) -> Option<Names> {
+        let busy = match &mut self.observation {
+            Observation::Present(seen) if seen.phase.is_busy() => {
+                seen.phase = Phase::Deployed;
+                true
             }
-        }
-        if busy {
+            _ => false,
+        };
+        let operation = self.persisted.operation.take();
+        if busy || operation.is_some() {
             self.notes.push("an operation is in progress at the remote; this plan starts after it".to_owned());
+        }
+        let operation = operation?;
+        self.applied = None;
+        self.persisted.handled_redeploy = operation.redeploy_request.or(self.persisted.handled_redeploy.take());
+        if let (OperationType::Create, Observation::Present(seen)) = (operation.kind, &self.observation) {
+            self.persisted.id = Some(seen.id.clone());
+        }
+        let payload = operation.payload?;
+        self.persisted.applied = Some(Applied {
+            generation: operation.generation,
+            digest: Some(payload.digest),
+            outcome: Phase::Deployed,
+            serves: true,
+            from_version: None,
+            connector_version: None,
+            rollback: None,
+            // Nothing is observed yet, so there is nothing to compare with.
+            names: None,
+            differs: None,
+            uncompared: false,
+            accepted: None,
+            retained: Names::default(),
+            sources: payload.sources,
+            at: now,
+        });
+        Some(payload.names)
+    }
+
+    /// Without the operator's key, replaces its digests by digests under another one, as far as the values are known.
+    /// `begun`: the names of the values that an operation in progress has sent.
+    fn rekey(&mut self, spare: &DigestKey, wanted: &DesiredPayload, begun: Option<&Names>) {
+        let Some(applied) = self.persisted.applied.as_mut().filter(|applied| applied.digest.is_some()) else { return };
+        let differences = match &self.observation {
+            Observation::Present(seen) if begun.is_none() => differences(&wanted.values, &seen.values),
+            _ => BTreeMap::default(),
+        };
+        let same_names = begun.or(applied.names.as_ref()) == Some(&wanted.payload.names);
+        applied.digest = Some(match &self.applied {
+            Some(known) => spare.digest(known),
+            None if same_names && differences.is_empty() => wanted.payload.digest.clone(),
+            None => spare.digest(&Values::default()),
+        });
+        self.uncertain = self.applied.is_none() && wanted.secured;
+        // What differed when the operation ended differs still, as far as is known.
+        for digest in [&mut applied.differs, &mut applied.accepted] {
+            *digest = digest.take().and_then(|_| spare.of_differences(&differences));
         }
     }
 
@@ -146,40 +158,4 @@ fn was_applied(inputs: &Inputs<'_>, earlier: &Desired, persisted: &PersistedStat
             Some(applied.generation) == generation && applied.sources == Sources::of(&earlier.sources)
         }
     }
-}
-
-/// Without the operator's key, replaces its digests by digests under another key, as far as the values are known.
-/// Returns whether secured values could not be compared.
-fn rewrite(
-    persisted: &mut PersistedState,
-    inputs: &Inputs<'_>,
-    observation: &Observation,
-    known: Option<&Desired>,
-    wanted: &DesiredPayload,
-) -> bool {
-    let spare = inputs.spare;
-    let differences = match observation {
-        Observation::Present(seen) => differences(&wanted.values, &seen.values),
-        Observation::Absent { .. } => BTreeMap::default(),
-    };
-    let mut uncertain = false;
-    if let Some(applied) = persisted.applied.as_mut().filter(|applied| applied.digest.is_some()) {
-        let shows_it = applied.names.as_ref() == Some(&wanted.payload.names) && differences.is_empty();
-        uncertain |= known.is_none() && wanted.secured;
-        applied.digest = Some(match known {
-            Some(known) => spare.digest(&known.values),
-            None if shows_it => wanted.payload.digest.clone(),
-            None => spare.digest(&Values::default()),
-        });
-        // What differed when the operation ended differs still, as far as is known.
-        for digest in [&mut applied.differs, &mut applied.accepted] {
-            *digest = digest.take().and_then(|_| spare.of_differences(&differences));
-        }
-    }
-    if let Some(payload) = persisted.operation.as_mut().and_then(|operation| operation.payload.as_mut()) {
-        let same = payload.names == wanted.payload.names;
-        uncertain = same && wanted.secured;
-        payload.digest = if same { wanted.payload.digest.clone() } else { spare.digest(&Values::default()) };
-    }
-    uncertain
 }

@@ -1,0 +1,102 @@
+//! A client of the cluster after applying: reads show the objects of the manifests in place of those of the cluster.
+
+use std::sync::Arc;
+
+use http::{Request, Response, StatusCode};
+use kube::api::{ApiResource, DynamicObject};
+use kube::client::Body;
+use kube::{Client, Resource as _};
+use serde_json::{Value, json};
+
+/// The objects of the manifests, over a cluster. Not `Debug`: they may be Secrets.
+pub(super) struct Overlay {
+    /// The cluster; `None`: one in which nothing exists.
+    cluster: Option<Client>,
+    objects: Vec<Applied>,
+}
+
+struct Applied {
+    /// Path of all objects of its kind.
+    everywhere: String,
+    /// Path of those of its namespace.
+    here: String,
+    object: Value,
+}
+
+impl Applied {
+    fn is_same(&self, other: &Value) -> bool {
+        let [own, other] = [&self.object, other].map(|it| &it["metadata"]);
+        own["name"] == other["name"] && own["namespace"] == other["namespace"]
+    }
+}
+
+impl Overlay {
+    pub(super) fn new(cluster: Option<Client>) -> Self {
+        Self { cluster, objects: Vec::new() }
+    }
+
+    /// Adds an object. `namespace`: empty for a cluster-scoped kind.
+    pub(super) fn put(&mut self, kind: &ApiResource, namespace: &str, object: Value) {
+        let everywhere = DynamicObject::url_path(kind, None);
+        let here = DynamicObject::url_path(kind, Some(namespace).filter(|it| !it.is_empty()));
+        self.objects.retain(|other| other.here != here || !other.is_same(&object));
+        self.objects.push(Applied { everywhere, here, object });
+    }
+
+    /// Returns whether the manifests have an object.
+    pub(super) fn has(&self, kind: &ApiResource, namespace: &str, name: &str) -> bool {
+        let here = DynamicObject::url_path(kind, Some(namespace).filter(|it| !it.is_empty()));
+        self.objects.iter().any(|it| it.here == here && it.object["metadata"]["name"] == name)
+    }
+
+    /// Returns the client.
+    pub(super) fn client(self: &Arc<Self>) -> Client {
+        let overlay = self.clone();
+        let service = tower::service_fn(move |request| overlay.clone().answer(request));
+        Client::new(service, "default")
+    }
+
+    async fn answer(self: Arc<Self>, request: Request<Body>) -> Result<Response<Body>, kube::Error> {
+        let path = request.uri().path().to_owned();
+        if let Some((collection, name)) = path.rsplit_once('/') {
+            let is_it = |it: &&Applied| it.here == collection && it.object["metadata"]["name"] == name;
+            if let Some(found) = self.objects.iter().find(is_it) {
+                return Ok(response(StatusCode::OK, &found.object));
+            }
+        }
+        let answer = match &self.cluster {
+            Some(cluster) => cluster.send(request).await?,
+            None => response(StatusCode::NOT_FOUND, &missing()),
+        };
+        let applied: Vec<&Applied> =
+            self.objects.iter().filter(|it| it.everywhere == path || it.here == path).collect();
+        // Without the CRD there is no list yet.
+        let has_list = answer.status().is_success();
+        if applied.is_empty() || !(has_list || answer.status() == StatusCode::NOT_FOUND) {
+            return Ok(answer);
+        }
+        let body = answer.into_body().collect_bytes().await?;
+        let mut list = if has_list {
+            serde_json::from_slice(&body).map_err(kube::Error::SerdeError)?
+        } else {
+            json!({"apiVersion": "v1", "kind": "List", "metadata": {}, "items": []})
+        };
+        if let Some(items) = list["items"].as_array_mut() {
+            items.retain(|item| !applied.iter().any(|it| it.is_same(item)));
+            items.extend(applied.iter().map(|it| it.object.clone()));
+        }
+        Ok(response(StatusCode::OK, &list))
+    }
+}
+
+fn response(status: StatusCode, body: &Value) -> Response<Body> {
+    let mut response = Response::new(Body::from(body.to_string().into_bytes()));
+    *response.status_mut() = status;
+    response
+}
+
+/// Returns the answer of a cluster in which nothing exists.
+fn missing() -> Value {
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "reason": "NotFound",
+        "message": "a local plan reads no cluster", "code": 404})
+}

@@ -72,7 +72,6 @@ enum Command {
     Deployments(commands::Deployments),
     /// Call an action of a frontend.
     Action(commands::Actions),
-    Version(resources::Version),
     /// Print the CustomResourceDefinitions.
     #[command(after_long_help = crds::EXAMPLES)]
     Crds,
@@ -116,7 +115,6 @@ pub fn main() -> ExitCode {
         Command::Tree(args) => commands(resources::tree(args)),
         Command::Doctor(args) => commands(resources::doctor(args)),
         Command::Request(request) => commands(resources::change(request)),
-        Command::Version(args) => commands(resources::version(args)),
         Command::Connectors(args) => commands(commands::connectors(args)),
         Command::Staged(args) => commands(commands::staged(args)),
         Command::Deployments(args) => commands(commands::deployments(args)),

@@ -1,43 +1,13 @@
 //! The words of the official client: its names of commands are aliases here, and for a command that is none here an error
-//! names the equivalent, as docs/moving.md does.
+//! names the page with the equivalent.
 
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Command};
 
-use super::resources::program;
-
-/// A command here that has the words of the official client, a word of it, and what to do instead.
-type Replaced = (&'static str, &'static str, &'static str);
-
-/// What is done with manifests. `{program}` is this program.
-const REPLACED: [Replaced; 13] = [
-    ("deployments", "create", "apply a ConnectorDeployment; `{program} scaffold CONNECTOR` prints one"),
-    (
-        "deployments",
-        "redeploy",
-        "change a value and apply; for unchanged values, use `{program} redeploy NAME`; for another version of the \
-         connector, set `connector.version` or `updatePolicy: Latest`; `skipScripts: true` skips its scripts",
-    ),
-    (
-        "deployments",
-        "logs",
-        "`status.report` has the report of the service; logs come through Platform Insights, for deployments that were \
-         created or redeployed after forwarding was switched on",
-    ),
-    ("deployments", "delete", "`kubectl delete cdep NAME`"),
-    ("staged", "list", "`kubectl get cst`; the official client lists those without a resource, too"),
-    ("staged", "describe", "`{program} status staged/NAME`, or `kubectl describe cst NAME`"),
-    ("staged", "create", "apply a ConnectorStaged"),
-    ("staged", "update", "change `repository.tag` of the ConnectorStaged, and apply"),
-    ("staged", "preview", "set `previewable: true`, and apply a ConnectorDeployment with `stagedRef`"),
-    ("staged", "deploy", "apply a ConnectorDeployment with `stagedRef` or `staged: true`"),
-    ("staged", "publish", "set `publish: Private`, and apply"),
-    ("staged", "certify", "set `publish: Certified`, and apply"),
-    (
-        "staged",
-        "validate",
-        "not needed: the status of the ConnectorStaged has the findings, as `{program} status staged/NAME` shows",
-    ),
+/// The commands of the official client that are done with manifests here, by the command here that has its words.
+const REPLACED: [(&str, &[&str]); 2] = [
+    ("deployments", &["create", "redeploy", "logs", "delete"]),
+    ("staged", &["list", "describe", "create", "update", "preview", "deploy", "publish", "certify", "validate"]),
 ];
 
 /// Other names of commands: those of the official client.
@@ -52,7 +22,8 @@ pub(super) fn with_words(command: Command) -> Command {
         let Some((_, official)) = ALIASES.iter().find(|(ours, _)| *ours == name) else { return parent };
         let parent =
             each(parent, |inner| if inner.get_name() == "get" { inner.visible_alias("describe") } else { inner });
-        let replaced = REPLACED.iter().filter(|(of, ..)| *of == name).map(|(_, word, _)| anything(word));
+        let replaced =
+            REPLACED.iter().filter(|(of, _)| *of == name).flat_map(|(_, words)| *words).map(|word| anything(word));
         parent.subcommands(replaced).visible_alias(*official)
     })
 }
@@ -75,10 +46,11 @@ fn anything(word: &'static str) -> Command {
 pub(super) fn check(command: &mut Command, matches: &ArgMatches) -> Result<(), clap::Error> {
     let Some((parent, inner)) = matches.subcommand() else { return Ok(()) };
     let word = inner.subcommand_name();
-    match REPLACED.iter().find(|(of, replaced, _)| *of == parent && word == Some(*replaced)) {
-        Some((_, replaced, instead)) => {
-            let instead = instead.replace("{program}", program());
-            let why = format!("`{parent} {replaced}` is a command of the official client only; here: {instead}");
+    match word.filter(|word| REPLACED.iter().any(|(of, words)| *of == parent && words.contains(word))) {
+        Some(word) => {
+            let why = format!(
+                "`{parent} {word}` is a command of the official client only; docs/moving.md has what takes its place"
+            );
             Err(command.error(ErrorKind::InvalidSubcommand, why))
         }
         None => Ok(()),

@@ -312,7 +312,6 @@ fn secured_values_are_secret_strings() {
         ("controllers/connector_deployment/persisted", "names of secured values, not the values"),
         ("controllers/values/names", "names of secured values, not the values"),
         ("crd/connect_project", "the name of an entry of a Secret, not its value"),
-        ("cli/plan/mod", "the name of a Secret"),
         ("cli/run", "the name of a Secret"),
         ("dev-server/catalogue", "secrets of the dev server, which are public"),
         ("dev-server/logs", "a token for the next page"),

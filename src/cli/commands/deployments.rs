@@ -55,6 +55,12 @@ enum Command {
     /// Show one deployment: its status, its report and its URLs.
     #[command(after_long_help = GET_EXAMPLES, mut_arg("name", named))]
     Get(Get),
+    /// Print manifests of existing deployments.
+    ///
+    /// Prints a `ConnectorDeployment` for each deployment, with `managementPolicy: ObserveOnly` and
+    /// `adoptionPolicy: Adopt`, and a Secret without keys for its secured values. Applying them changes nothing at the
+    /// remote. Both are named after the key: `shop_tax` becomes `shop-tax`.
+    #[command(after_long_help = export::EXAMPLES)]
     Export(export::Export),
 }
 

@@ -18,7 +18,7 @@ use super::manifests::{Target, report_skipped, with_keys};
 use super::project::{Known, Project};
 use super::{Failed, LONGEST_NAME, keys, label, read};
 
-const EXAMPLES: &str = "\
+pub(super) const EXAMPLES: &str = "\
 Examples:
   # One deployment
   connect-operator deployments export tax --project shop > exported.yaml
@@ -26,23 +26,19 @@ Examples:
   # All of them, each resource as a file
   connect-operator deployments export --project shop --output-dir exported";
 
-/// Print manifests of existing deployments.
-///
-/// Prints a `ConnectorDeployment` for each deployment, with `managementPolicy: ObserveOnly` and
-/// `adoptionPolicy: Adopt`, and a Secret without keys for its secured values. Applying them changes nothing at the
-/// remote. Both are named after the key: `shop_tax` becomes `shop-tax`.
+/// What to export, and where to.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_long_help = EXAMPLES)]
 pub(super) struct Export {
-    /// Keys of the deployments, or each ConnectorDeployment as deployment/NAME, which names the project too. Default: all.
+    /// Keys of the records, or their resources as TYPE/NAME, such as deployment/tax or staged/kit, which name the project
+    /// too. Default: all.
     #[arg(value_name = "KEY")]
-    keys: Vec<String>,
+    pub(super) keys: Vec<String>,
 
     #[command(flatten)]
-    target: Target,
+    pub(super) target: Target,
 
     #[command(flatten)]
-    project: Project,
+    pub(super) project: Project,
 }
 
 /// Writes the manifests; reports on standard error the deployments that cannot be exported.

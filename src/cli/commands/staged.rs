@@ -9,9 +9,9 @@ use connect_api::registry::StagedQuery;
 use connect_api::{Selector, paging};
 use serde_json::{Value, json};
 
-use super::export::unique;
-use super::manifests::{Target, report_skipped, with_keys};
-use super::project::{Known, Project};
+use super::export::{Export, unique};
+use super::manifests::{report_skipped, with_keys};
+use super::project::Known;
 use super::{Failed, absent_staged, keys, label, read};
 use crate::cli::resources::RecordType;
 use crate::crd::ProjectRef;
@@ -35,25 +35,12 @@ pub(in crate::cli) struct Staged {
 
 #[derive(Clone, Debug, clap::Subcommand)]
 enum Command {
+    /// Print manifests of existing staged connectors.
+    ///
+    /// Prints a `ConnectorStaged` for each, with `adoptionPolicy: Adopt` and `suspend: true`: applying it changes nothing at
+    /// the remote until it is resumed. Nothing is published unless you add `publish`.
+    #[command(after_long_help = EXAMPLES)]
     Export(Export),
-}
-
-/// Print manifests of existing staged connectors.
-///
-/// Prints a `ConnectorStaged` for each, with `adoptionPolicy: Adopt` and `suspend: true`: applying it changes nothing at
-/// the remote until it is resumed. Nothing is published unless you add `publish`.
-#[derive(Clone, Debug, clap::Args)]
-#[command(after_long_help = EXAMPLES)]
-struct Export {
-    /// Keys of the staged connectors, or each ConnectorStaged as staged/NAME, which names the project too. Default: all.
-    #[arg(value_name = "KEY")]
-    keys: Vec<String>,
-
-    #[command(flatten)]
-    target: Target,
-
-    #[command(flatten)]
-    project: Project,
 }
 
 /// Writes the manifests; reports on standard error the staged connectors that cannot be exported.

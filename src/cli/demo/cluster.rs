@@ -4,21 +4,15 @@
 //! Knows nothing of the steps of the demo. Next: `steps/`.
 
 use std::cell::RefCell;
-use std::fmt::Debug;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clock::Clock;
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{
-    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, ObjectMeta, Patch, PatchParams, PostParams,
-};
-use kube::runtime::{conditions, wait};
+use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use local_control_plane::{Assets, LocalCluster, Options, Step};
-use serde::de::DeserializeOwned;
 
 use super::Error;
 use super::display::Display;
@@ -37,8 +31,8 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(20);
 /// Maximum time until the API server serves new CRDs.
 const SERVED_WITHIN: Duration = Duration::from_mins(1);
 
-/// Pause between two checks whether new CRDs are served.
-const LOOK_AT_CRD: Duration = Duration::from_millis(50);
+/// Pause between two checks whether new CRDs are served, or whether what was deleted is gone.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Maximum time for cleaning up an existing cluster.
 const CLEAN_WITHIN: Duration = Duration::from_mins(2);
@@ -83,7 +77,7 @@ impl DemoCluster {
         let clock = Clock::system();
         let busy = display.busy("etcd and kube-apiserver start");
         let kubectl = assets.kubectl.clone();
-        let guardian = std::env::current_exe().map_err(Error::Program)?;
+        let guardian = std::env::current_exe()?;
         let cluster = LocalCluster::start(Options::new(assets, guardian)).await?;
         drop(busy);
         let took = clock.elapsed();
@@ -100,7 +94,8 @@ impl DemoCluster {
 
     /// Connects to the cluster of a context; writes nothing yet.
     pub(super) async fn existing(context: &str, display: &Display) -> Result<Self, Error> {
-        let unusable = |message: String| Error::Context { context: context.to_owned(), message };
+        let unusable =
+            |why: String| Error(format!("--context {context}: {why}; `kubectl config get-contexts` lists them"));
         let connection = Connection { context: Some(context.to_owned()), ..Connection::default() };
         let access = connection.access().await.map_err(unusable)?;
         let client = kube_client::client(access.clone(), Limits { repeats: true, ..Limits::default() })
@@ -131,10 +126,9 @@ impl DemoCluster {
     /// Creates the namespace, and applies the CRDs if they are missing.
     pub(super) async fn prepare(&self) -> Result<(), Error> {
         if !served_crds::missing(&self.client).await?.is_empty() {
-            for definition in crd::all() {
-                let served = tokio::time::timeout(SERVED_WITHIN, serve(&self.client, &definition)).await;
-                served.map_err(|_| Error::NotServed(definition.name_any()))??;
-            }
+            let served = tokio::time::timeout(SERVED_WITHIN, serve(&self.client)).await;
+            let unserved = |_| Error("the API server does not serve the CRDs that it accepted".to_owned());
+            served.map_err(unserved)??;
         }
         if matches!(self.kind, Kind::Existing { .. }) {
             let metadata = ObjectMeta { name: Some(self.namespace.clone()), ..ObjectMeta::default() };
@@ -175,35 +169,37 @@ impl DemoCluster {
                 Ok("Cleaned up: no process and no folder remains".to_owned())
             }
             Kind::Existing { .. } => {
-                let clean = async {
-                    remove_objects(&client, &namespace).await?;
-                    remove(&Api::<Namespace>::all(client), &namespace).await
+                let left = || {
+                    Error(format!(
+                        "the namespace {namespace} still exists; `kubectl get connect --namespace {namespace}` shows what \
+                         blocks its deletion"
+                    ))
                 };
                 let clock = Clock::system();
                 tokio::select! {
-                    result = clean => result.map(|()| format!("Cleaned up: the namespace {namespace} was deleted")),
-                    () = clock.sleep(CLEAN_WITHIN) => Err(Error::Left(namespace)),
+                    removed = remove(&client, &namespace) => removed?,
+                    () = clock.sleep(CLEAN_WITHIN) => return Err(left()),
                     // The user interrupts a second time.
-                    () = crate::cli::asked_to_end() => Err(Error::Left(namespace)),
+                    () = crate::cli::asked_to_end() => return Err(left()),
                 }
+                Ok(format!("Cleaned up: the namespace {namespace} was deleted"))
             }
         }
     }
 }
 
-/// Applies a CRD and waits until its objects can be listed, which comes a moment after it is established.
-async fn serve(client: &Client, definition: &CustomResourceDefinition) -> Result<(), Error> {
-    let name = definition.name_any();
+/// Applies the CRDs, and waits until their objects can be listed.
+async fn serve(client: &Client) -> Result<(), kube::Error> {
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
-    definitions.patch(&name, &PatchParams::apply(names::FIELD_MANAGER), &Patch::Apply(definition)).await?;
-    wait::await_condition(definitions, &name, conditions::is_crd_established()).await?;
-    let defined = &definition.spec.names;
-    let kind = GroupVersionKind::gvk(names::GROUP, names::VERSION, &defined.kind);
-    // Use the defined plural: a guessed one can be wrong, and would never be served.
-    let resource = ApiResource::from_gvk_with_plural(&kind, &defined.plural);
-    let objects: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
-    while is_missing(&objects.list(&ListParams::default().limit(1)).await) {
-        Clock::system().sleep(LOOK_AT_CRD).await;
+    let parameters = PatchParams::apply(names::FIELD_MANAGER);
+    for definition in crd::all() {
+        definitions.patch(&definition.name_any(), &parameters, &Patch::Apply(&definition)).await?;
+    }
+    for kind in crd::resources() {
+        let objects: Api<DynamicObject> = Api::all_with(client.clone(), &kind);
+        while is_missing(&objects.list(&ListParams::default().limit(1)).await) {
+            Clock::system().sleep(PAUSE).await;
+        }
     }
     Ok(())
 }
@@ -212,43 +208,33 @@ fn is_missing<T>(answer: &Result<T, kube::Error>) -> bool {
     matches!(answer, Err(kube::Error::Api(status)) if status.code == 404)
 }
 
-/// Deletes every object with a finalizer, those that reference others first, and waits until it is gone. This happens
-/// before the namespace is deleted, since that would also delete the credentials and their copy.
-async fn remove_objects(client: &Client, namespace: &str) -> Result<(), Error> {
-    remove_all::<ActionCheck>(client, namespace).await?;
-    remove_all::<ConnectorDeployment>(client, namespace).await?;
-    remove_all::<ConnectorStaged>(client, namespace).await?;
-    remove_all::<ConnectProject>(client, namespace).await
-}
-
-async fn remove_all<K>(client: &Client, namespace: &str) -> Result<(), Error>
-where
-    K: Removable + kube::Resource<Scope = NamespaceResourceScope>,
-{
-    let api = Api::<K>::namespaced(client.clone(), namespace);
-    let there = api.list(&ListParams::default()).await;
-    if is_missing(&there) {
-        // The CRD of this kind does not exist yet.
-        return Ok(());
+/// Deletes every object with a finalizer, those that reference others first, then the namespace, and waits until each is
+/// gone. The namespace alone would also delete the credentials and their copy, without which nothing is undeployed.
+async fn remove(client: &Client, namespace: &str) -> Result<(), kube::Error> {
+    for kind in [
+        ApiResource::erase::<ActionCheck>(&()),
+        ApiResource::erase::<ConnectorDeployment>(&()),
+        ApiResource::erase::<ConnectorStaged>(&()),
+        ApiResource::erase::<ConnectProject>(&()),
+    ] {
+        let objects: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &kind);
+        let deleted = objects.delete_collection(&DeleteParams::default(), &ListParams::default()).await;
+        if is_missing(&deleted) {
+            // The CRD of this kind does not exist yet.
+            continue;
+        }
+        deleted?;
+        while !objects.list_metadata(&ListParams::default()).await?.items.is_empty() {
+            Clock::system().sleep(PAUSE).await;
+        }
     }
-    let names: Vec<_> = there?.iter().map(ResourceExt::name_any).collect();
-    futures::future::try_join_all(names.iter().map(|name| remove(&api, name))).await.map(drop)
-}
-
-/// A kind that can be deleted and watched until it is gone.
-trait Removable: kube::Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static {}
-
-impl<K> Removable for K where K: kube::Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static {}
-
-/// Deletes an object, if it exists, and waits until it is gone.
-async fn remove<K: Removable>(api: &Api<K>, name: &str) -> Result<(), Error> {
-    let deleted = api.delete(name, &DeleteParams::default()).await;
-    if is_missing(&deleted) {
-        return Ok(());
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let deleted = namespaces.delete(namespace, &DeleteParams::default()).await;
+    if !is_missing(&deleted) {
+        deleted?;
     }
-    // The response contains the object only if it still exists, because of a finalizer.
-    if let Some(uid) = deleted?.left().and_then(|object| object.uid()) {
-        wait::await_condition(api.clone(), name, conditions::is_deleted(&uid)).await?;
+    while namespaces.get_metadata_opt(namespace).await?.is_some() {
+        Clock::system().sleep(PAUSE).await;
     }
     Ok(())
 }

@@ -78,10 +78,7 @@ async fn follow(mut changes: BoxStream<'static, Change>, seen: watch::Sender<Obs
                     Err(error) => printer.display.detail(&format!("{name} cannot be read: {error}")),
                 }
             }
-            Change::Event(event) => {
-                let Some(line) = printer.event(&event) else { continue };
-                seen.send_modify(|seen| seen.event(line));
-            }
+            Change::Event(event) => printer.event(&event),
             Change::Interrupted(error) => printer.display.detail(&format!("the watch was interrupted: {error}")),
         }
     }
@@ -131,24 +128,16 @@ impl Printer {
         }
     }
 
-    fn event(&mut self, event: &Event) -> Option<String> {
-        let about = event.regarding.as_ref()?;
-        if !about.api_version.as_ref()?.starts_with(names::GROUP) {
-            return None;
+    /// Prints an Event about a resource of ours.
+    fn event(&mut self, event: &Event) {
+        let about = event.regarding.clone().unwrap_or_default();
+        let is_ours = about.api_version.is_some_and(|version| version.starts_with(names::GROUP));
+        let identity = (event.uid().unwrap_or_default(), event.resource_version().unwrap_or_default());
+        if !is_ours || !self.events.insert(identity) {
+            return;
         }
-        if !self.events.insert((event.uid()?, event.resource_version()?)) {
-            return None;
-        }
-        let text = |text: &Option<String>| text.clone().unwrap_or_default();
-        let line = format!(
-            "Event {} {} of {} {}: {}",
-            text(&event.type_),
-            text(&event.reason),
-            text(&about.kind),
-            text(&about.name),
-            text(&event.note)
-        );
-        self.display.detail(&line);
-        Some(line)
+        let [kind, reason, of, name, note] = [&event.type_, &event.reason, &about.kind, &about.name, &event.note]
+            .map(|text| text.as_deref().unwrap_or_default());
+        self.display.detail(&format!("Event {kind} {reason} of {of} {name}: {note}"));
     }
 }

@@ -42,7 +42,7 @@ impl Manifests {
     /// Parses the file, and replaces the URL of the dev server by `remote`.
     pub(super) fn read((name, text): File, remote: &str) -> Result<Self, Error> {
         let objects = serde_saphyr::from_multiple(text);
-        let objects = objects.map_err(|error| Error::Example { name, why: error.to_string() })?;
+        let objects = objects.map_err(|error| Error(format!("examples/{name}: {error}")))?;
         Ok(ADDRESSES.into_iter().fold(Self(objects), |manifests, place| manifests.with(place, remote)))
     }
 

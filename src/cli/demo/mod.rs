@@ -17,7 +17,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use clock::Clock;
-use dev_server::{DevServer, DevServerError, Options};
+use dev_server::{DevServer, Options};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
@@ -26,8 +26,9 @@ use self::display::Display;
 use self::follow::Follower;
 use self::steps::Demo;
 use super::cluster::Connection;
-use super::dev_server::{CommonArgs, Error as DevServerArgumentError};
+use super::dev_server::CommonArgs;
 use super::run::{self, RunError};
+use crate::error_text::with_causes;
 use crate::names;
 use crate::telemetry::{self, LogFormat};
 
@@ -72,80 +73,24 @@ pub(super) struct Args {
     pub dev_server: CommonArgs,
 }
 
-/// Why the demo failed.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum Error {
-    /// The local API server could not be started.
-    #[error(transparent)]
-    LocalCluster(#[from] local_control_plane::Error),
-    /// The context cannot be used.
-    #[error("--context {context}: {message}; `kubectl config get-contexts` lists them")]
-    Context {
-        /// Name of the context.
-        context: String,
-        /// The reason.
-        message: String,
-    },
-    /// The path of this program is unknown.
-    #[error("this program cannot find its own path: {0}")]
-    Program(#[source] std::io::Error),
-    /// The API server refused something.
-    #[error("the API server: {0}")]
-    Kubernetes(#[source] Box<kube::Error>),
-    /// An object could not be watched.
-    #[error("the API server: {0}")]
-    Watch(#[from] kube::runtime::wait::Error),
-    /// The CRD was accepted, but is not served.
-    #[error("the API server does not serve the CustomResourceDefinition {0} that it accepted")]
-    NotServed(String),
-    /// The dev server found no free port.
-    #[error("no free port for the dev server on 127.0.0.1: {0}")]
-    Port(#[source] std::io::Error),
-    /// The dev server did not start.
-    #[error("the dev server: {0}")]
-    DevServer(#[from] DevServerError),
-    /// An argument of the dev server is invalid.
-    #[error(transparent)]
-    DevServerArguments(#[from] DevServerArgumentError),
-    /// The operator did not start.
-    #[error("the operator: {0}")]
-    Operator(#[from] RunError),
-    /// The operator ended unexpectedly.
-    #[error("the operator ended unexpectedly")]
-    OperatorEnded,
-    /// An example cannot be read.
-    #[error("examples/{name}: {why}")]
-    Example {
-        /// Name of the file.
-        name: &'static str,
-        /// The reason.
-        why: String,
-    },
-    /// A step had another outcome; becomes [`Error::NotSeen`] with the name of the step.
-    #[error("{0}")]
-    Otherwise(String),
-    /// A step was not observed.
-    #[error("the demo did not observe that {what}: {why}. Last state:\n{seen}")]
-    NotSeen {
-        /// The step.
-        what: &'static str,
-        /// The actual outcome.
-        why: String,
-        /// Conditions and Events at that time.
-        seen: String,
-    },
-    /// Ctrl-C or SIGTERM before the end.
-    #[error("interrupted")]
-    Interrupted,
-    /// The namespace in an existing cluster still exists.
-    #[error("the namespace {0} still exists; `kubectl get connect --namespace {0}` shows what blocks its deletion")]
-    Left(String),
+/// Why the demo failed, as a sentence.
+#[derive(Debug)]
+pub(super) struct Error(String);
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.0)
+    }
 }
 
-impl From<kube::Error> for Error {
-    fn from(error: kube::Error) -> Self {
-        Self::Kubernetes(Box::new(error))
+impl<E: std::error::Error + 'static> From<E> for Error {
+    fn from(error: E) -> Self {
+        Self(with_causes(&error))
     }
+}
+
+fn interrupted() -> Error {
+    Error("interrupted".to_owned())
 }
 
 /// Runs the demo until it is done or the process is asked to end, then cleans up.
@@ -165,7 +110,7 @@ pub(super) async fn run(args: Args) -> Result<(), Error> {
         () = &mut asked => {
             display.line("Stopping");
             // Dropping the other branch stops what it started.
-            return Err(Error::Interrupted);
+            return Err(interrupted());
         }
         place = open(&args, &display) => place?,
     };
@@ -209,8 +154,8 @@ impl Running {
     /// Waits until the operator ends, which it does only after an error.
     async fn operator_ended(&mut self) -> Error {
         match self.operator.join_next().await {
-            Some(Ok(Err(error))) => Error::Operator(error),
-            _ => Error::OperatorEnded,
+            Some(Ok(Err(error))) => Error(format!("the operator: {error}")),
+            _ => Error("the operator ended unexpectedly".to_owned()),
         }
     }
 }
@@ -226,12 +171,12 @@ async fn perform(
 ) -> Result<(), Error> {
     let mut demo = tokio::select! {
         biased;
-        () = &mut asked => return Err(Error::Interrupted),
+        () = &mut asked => return Err(interrupted()),
         demo = start(options, place, display, running) => demo?,
     };
     tokio::select! {
         biased;
-        () = &mut asked => return Err(Error::Interrupted),
+        () = &mut asked => return Err(interrupted()),
         ended = running.operator_ended() => return Err(ended),
         result = show(args, &mut demo) => result?,
     }
@@ -280,7 +225,7 @@ async fn options(args: &Args) -> Result<Options, Error> {
 async fn dev_server(options: Options) -> Result<DevServer, Error> {
     let listener = match TcpListener::bind(("127.0.0.1", PORT)).await {
         Ok(listener) => listener,
-        Err(_) => TcpListener::bind(("127.0.0.1", 0)).await.map_err(Error::Port)?,
+        Err(_) => TcpListener::bind(("127.0.0.1", 0)).await?,
     };
     Ok(DevServer::start_on(listener, options, Clock::system()).await?)
 }

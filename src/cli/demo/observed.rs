@@ -2,7 +2,7 @@
 //!
 //! Reads nothing itself. Next: `follow.rs` for where the state comes from, `steps/` for what the steps wait for.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use crate::cli::resources::{Resource, ResourceType, findings};
 use crate::crd::{ConnectorDeployment, ConnectorStaged};
@@ -34,15 +34,10 @@ pub(super) const OBJECTS: [(ResourceType, &str); 7] = [
     (ResourceType::Check, READING),
 ];
 
-/// Number of Events that are kept for error messages.
-const LAST_EVENTS: usize = 5;
-
 /// The latest state of each object, by name; an object that does not exist has no entry.
 #[derive(Debug, Default)]
 pub(super) struct ObservedObjects {
     objects: BTreeMap<&'static str, Resource>,
-    /// The newest Events, oldest first.
-    events: VecDeque<String>,
 }
 
 impl ObservedObjects {
@@ -74,29 +69,6 @@ impl ObservedObjects {
     /// Whether a condition of the object of this name is true.
     pub(super) fn is(&self, name: &str, condition: &str) -> bool {
         self.get(name).is_some_and(|object| is_true(object, condition))
-    }
-
-    /// Stores an Event, and drops the oldest one beyond [`LAST_EVENTS`].
-    pub(super) fn event(&mut self, line: String) {
-        if self.events.len() == LAST_EVENTS {
-            self.events.pop_front();
-        }
-        self.events.push_back(line);
-    }
-
-    /// Describes for an error message each object, the message and report in its status, and the newest Events.
-    pub(super) fn describe(&self) -> String {
-        let mut lines = Vec::new();
-        for object in self.objects.values() {
-            lines.push(line(object));
-            lines.extend(object.ready().map(|ready| ready.message.clone()));
-            lines.extend(report(object));
-        }
-        if lines.is_empty() {
-            lines.push("no object exists yet".to_owned());
-        }
-        lines.extend(self.events.iter().cloned());
-        lines.join("\n")
     }
 }
 
@@ -132,39 +104,4 @@ pub(super) fn report(object: &Resource) -> Vec<String> {
         Resource::Project(_) | Resource::ClusterProject(_) | Resource::Check(_) => Vec::new(),
     };
     findings(&entries).map(|finding| format!("report: {finding}")).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn an_error_shows_the_status_its_report_and_the_newest_events() {
-        let mut seen = ObservedObjects::default();
-        assert_eq!(seen.describe(), "no object exists yet");
-        let deployment = json!({
-            "metadata": {"name": "tax"},
-            "spec": {"projectRef": {"name": "shop"}, "connector": {"key": "demo-connector"}},
-            "status": {
-                "observedGeneration": 1, "deploymentStatus": "Failed", "version": 3,
-                "conditions": [{"type": "Ready", "status": "False", "reason": "DeploymentFailed",
-                    "message": "It did not work", "lastTransitionTime": "2026-01-01T00:00:00Z"}],
-                "report": [{"type": "Error", "title": "No value", "message": "LOG_LEVEL is loud"}],
-            },
-        });
-        let deployment = serde_json::from_value(deployment).expect("a deployment");
-        seen.put(DEPLOYMENT, Some(Resource::Deployment(Box::new(deployment))));
-        for number in 0..=LAST_EVENTS {
-            seen.event(format!("Event {number}"));
-        }
-        let lines = [
-            "ConnectorDeployment tax: Ready=False DeploymentFailed, remote Failed (version 3)",
-            "It did not work",
-            "report: Error: No value: LOG_LEVEL is loud",
-            "Event 1\nEvent 2\nEvent 3\nEvent 4\nEvent 5",
-        ];
-        assert_eq!(seen.describe(), lines.join("\n"));
-    }
 }

@@ -29,8 +29,6 @@ const SCOPES: &str = "CTP_SCOPES";
 /// What the whole plan notes.
 pub(super) const NOTE: &str = "a local plan does not read the cluster. It assumes that an existing deployment with the same \
     key belongs to the resource. It does not check rules between fields, or keys of other resources";
-/// Why secured values are not compared.
-pub(super) const UNKEYED: &str = "a local plan does not know which values were applied";
 
 /// Checks a manifest against the schema of its kind.
 pub(super) fn check(document: &Document, namespace: &str) -> Checked {

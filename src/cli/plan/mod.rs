@@ -23,22 +23,19 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use kube::Client;
-
 use self::manifests::Document;
 use self::projected_cluster::Settings;
 use self::reconcile::{plan, plan_staged};
 use self::remote::Remotes;
 use self::report::{Form, Planning, Report};
 use super::cluster::ClusterOptions;
-use super::installs::{self, Install};
+use super::installs::{self, Install, OperatorNamespace};
 use super::live;
 use super::printing::print_coloured;
 use super::reach::{Reach, ReachError};
 use super::regions;
 use crate::controllers::clients::connect_factory::HttpFactory;
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::objects::digest_key;
 use crate::controllers::objects::secret;
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::values::digest::{DigestKey, KEY_LENGTH};
@@ -101,16 +98,8 @@ pub(super) struct Args {
     #[arg(long, short, value_enum, default_value = "text")]
     output: Form,
 
-    /// Namespace of the operator, with the key for comparing secured values and the credentials of ClusterConnectProjects.
-    /// Default: for the key that of the operator's Deployment; if it cannot be read, that of the current context. For the
-    /// credentials that of the operator that manages the project.
-    #[arg(long, value_name = "NAMESPACE", env = "OPERATOR_NAMESPACE")]
-    operator_namespace: Option<String>,
-
-    /// Secret in that namespace with the key. Default: that of the operator's Deployment; if it cannot be read,
-    /// connect-operator-digest-key.
-    #[arg(long, value_name = "NAME", env = "DIGEST_KEY_SECRET")]
-    digest_key_secret: Option<String>,
+    #[command(flatten)]
+    operator: OperatorNamespace,
 
     /// Allow only Secrets with the label connect-operator.io/use=true, as an operator with this flag does. Default: as
     /// the operator's Deployment.
@@ -145,13 +134,6 @@ pub(super) enum PlanError {
     /// Standard output cannot be written.
     #[error("the result cannot be written: {0}")]
     Output(#[from] std::io::Error),
-}
-
-/// The operator's digest key, or why it cannot be read.
-struct DigestKeys {
-    known: Result<DigestKey, String>,
-    /// A random key of this process, to compare values if the operator's key cannot be read.
-    spare: DigestKey,
 }
 
 /// Prints the plan.
@@ -207,22 +189,23 @@ async fn report(args: &Args, documents: &[Document], step: &RefCell<String>) -> 
     };
     // Users who may not read the Deployments still get a plan.
     let operators = match &client {
-        Some(client) => installs::list(client, args.operator_namespace.as_deref()).await.unwrap_or_default(),
+        Some(client) => installs::list(client, args.operator.given()).await.unwrap_or_default(),
         None => Vec::new(),
     };
     let installs: Vec<Install<'_>> = operators.iter().filter_map(Install::of).collect();
     let here: Vec<&Install<'_>> = installs.iter().filter(|install| install.watches(Some(&namespace))).collect();
     let mut remotes = Remotes::new(factory(&here, args)?);
-    let digest_key_secret = digest_key_secret(args, &here).await?;
-    let keys = keys(client.as_ref(), &digest_key_secret).await;
+    let key = DigestKey::new(rand::random::<[u8; KEY_LENGTH]>());
     let labelled = here.iter().any(|install| install.has("--require-secret-label"));
-    let secrets =
-        secret::Policy { require_label: args.require_secret_label || labelled, digest_key: Some(digest_key_secret) };
+    let digest_key = here.first().map(|install| {
+        (install.namespace(), install.value("--digest-key-secret").unwrap_or(names::DIGEST_KEY_SECRET).to_owned())
+    });
+    let secrets = secret::Policy { require_label: args.require_secret_label || labelled, digest_key };
     let settings = Settings {
         secrets,
         local: args.local,
         namespace,
-        operator_namespace: args.operator_namespace.clone(),
+        operator_namespace: args.operator.given().map(ToOwned::to_owned),
         cluster_projects: installs.is_empty() || installs.iter().any(|install| install.has(installs::CLUSTER_PROJECTS)),
     };
     let projected_cluster = projected_cluster::projected_cluster(client, settings, documents).await?;
@@ -238,12 +221,12 @@ async fn report(args: &Args, documents: &[Document], step: &RefCell<String>) -> 
         *step.borrow_mut() = format!("deployment/{}", object_ref.name);
         let named = planned.after.spec.connector.staged_ref.as_ref();
         let follows = named.and_then(|named| outcomes.get(&ObjectRef::staged(&object_ref.namespace, &named.name)));
-        let outcome = plan(&projected_cluster, &mut remotes, &keys, planned, follows).await?;
+        let outcome = plan(&projected_cluster, &mut remotes, &key, planned, follows).await?;
         deployments.push(Planning::deployment(planned, outcome));
     }
     let mut notes = projected_cluster.notes.into_inner();
     notes.extend(documents.iter().filter_map(region_note));
-    Ok(Report::of((deployments, staged), projected_cluster.invalid, notes, keys.known.err()))
+    Ok(Report::of((deployments, staged), projected_cluster.invalid, notes))
 }
 
 /// Returns a note about a region that is not known: more regions may be added, so it is no problem. With both URLs of a
@@ -270,34 +253,6 @@ fn factory(installs: &[&Install<'_>], args: &Args) -> Result<HttpFactory, PlanEr
         }
     }
     Ok(args.reach.factory(&[])?)
-}
-
-/// Returns namespace and name of the Secret with the digest key. `installs`: those that watch the namespace.
-async fn digest_key_secret(args: &Args, installs: &[&Install<'_>]) -> Result<(String, String), PlanError> {
-    // With several it is not known which of them will work on the resources.
-    let install = if let [only] = installs { Some(only) } else { None };
-    let namespace = match args.operator_namespace.clone().or(install.map(|install| install.namespace())) {
-        Some(namespace) => namespace,
-        None if args.local => String::new(),
-        None => args.place.connection.client(None).await.map_err(PlanError::Cluster)?.1,
-    };
-    let of_install = install.and_then(|install| install.value("--digest-key-secret"));
-    let name = args.digest_key_secret.as_deref().or(of_install).unwrap_or(names::DIGEST_KEY_SECRET);
-    Ok((namespace, name.to_owned()))
-}
-
-/// Reads the digest key from the Secret with this namespace and name. `client`: `None` for a local plan.
-async fn keys(client: Option<&Client>, (namespace, name): &(String, String)) -> DigestKeys {
-    let spare = DigestKey::new(rand::random::<[u8; KEY_LENGTH]>());
-    let Some(client) = client else { return DigestKeys { known: Err(local::UNKEYED.to_owned()), spare } };
-    let known = match digest_key::load(client, namespace, name).await {
-        Ok(Some(key)) => Ok(key),
-        Ok(None) => Err(format!(
-            "the Secret {namespace}/{name} with the operator's key does not exist: name it with --operator-namespace and --digest-key-secret"
-        )),
-        Err(error) => Err(error.to_string()),
-    };
-    DigestKeys { known, spare }
 }
 
 #[cfg(test)]

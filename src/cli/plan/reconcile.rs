@@ -10,7 +10,7 @@ use kube::ResourceExt as _;
 use super::projected_cluster::{Planned, Project, ProjectedCluster};
 use super::remote::Remotes;
 use super::simulation::{Action, Inputs, Projection, simulate};
-use super::{DigestKeys, Stop, local, staged};
+use super::{Stop, local, staged};
 use crate::controllers::connector_deployment::application_urls::{self, Urls};
 use crate::controllers::connector_deployment::applications;
 use crate::controllers::connector_deployment::desired::{self, Desired};
@@ -24,6 +24,7 @@ use crate::controllers::kinds::managed_kind::ManagedKind;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::reconcile::record::identity_changed;
 use crate::controllers::reporting::problem;
+use crate::controllers::values::digest::DigestKey;
 use crate::controllers::values::names::Item;
 use crate::crd::{ConnectorDeployment, ConnectorStaged, ManagementPolicy, UpdatePolicy};
 
@@ -107,11 +108,11 @@ async fn of_staged(
 pub(super) async fn plan(
     projected_cluster: &ProjectedCluster,
     remotes: &mut Remotes,
-    keys: &DigestKeys,
+    key: &DigestKey,
     planned: &Planned<ConnectorDeployment>,
     follows: Option<&staged::Projection>,
 ) -> Result<Projection, kube::Error> {
-    let mut outcome = of_deployment(projected_cluster, remotes, keys, planned, follows).await;
+    let mut outcome = of_deployment(projected_cluster, remotes, key, planned, follows).await;
     if let Err(Stop::NotAsked(why)) = outcome {
         outcome = unread(projected_cluster, &planned.after, Action::NotAsked, why).await;
     }
@@ -126,7 +127,7 @@ pub(super) async fn plan(
 async fn of_deployment(
     projected_cluster: &ProjectedCluster,
     remotes: &mut Remotes,
-    keys: &DigestKeys,
+    key: &DigestKey,
     planned: &Planned<ConnectorDeployment>,
     follows: Option<&staged::Projection>,
 ) -> Result<Projection, Stop> {
@@ -168,7 +169,6 @@ async fn of_deployment(
     let desired = values.map(|desired| adapted(desired, object, &registered, (&read, &persisted)));
     let before = planned.before.as_ref().filter(|_| !observes);
     let earlier = earlier(projected_cluster, before, &registered, (&read, &persisted)).await?;
-    let key = keys.known.as_ref().ok().map(|key| key.of_namespace(&namespace));
     let mut outcome = simulate(&Inputs {
         before: planned.before.as_ref(),
         after: object,
@@ -178,8 +178,7 @@ async fn of_deployment(
         read: &read,
         desired: &desired,
         earlier: earlier.as_ref(),
-        key: key.as_ref(),
-        spare: &keys.spare,
+        key,
         granted: &api.granted().unwrap_or_default(),
         now: remotes.now(),
     });

@@ -137,12 +137,6 @@ impl Planning {
             written: planned.written,
         }
     }
-
-    /// Whether secured values could not be compared.
-    fn compares_nothing(&self) -> bool {
-        let Outcome::Deployment(outcome) = &self.outcome else { return false };
-        outcome.action == Action::Unknown || outcome.differences.iter().any(|it| it.change == Change::Unknown)
-    }
 }
 
 impl Outcome {
@@ -201,19 +195,15 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// Builds the report. `unkeyed`: why secured values could not be compared by the operator's digests.
+    /// Builds the report.
     pub(super) fn of(
         (mut deployments, mut staged): (Vec<Planning>, Vec<Planning>),
         invalid: Vec<Invalid>,
-        mut notes: Vec<String>,
-        unkeyed: Option<String>,
+        notes: Vec<String>,
     ) -> Self {
         // What is not among the manifests is of interest if it would change.
         for plannings in [&mut deployments, &mut staged] {
             plannings.retain(|it| it.written || it.outcome.changes());
-        }
-        if let Some(why) = unkeyed.filter(|_| deployments.iter().any(Planning::compares_nothing)) {
-            notes.push(format!("secured values could not be compared: {why}"));
         }
         Self { deployments, staged, invalid, notes }
     }

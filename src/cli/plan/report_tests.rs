@@ -68,7 +68,7 @@ fn report() -> Report {
     let moved = staged::Projection {
         actions: vec![staged::Action::Update, staged::Action::Preview],
         differences: vec![staged::Difference {
-            field: "repository.tag",
+            field: "repository.tag".to_owned(),
             before: "1".to_owned(),
             after: "2".to_owned(),
         }],
@@ -87,12 +87,7 @@ fn report() -> Report {
     };
     let staged = vec![staging("kit", moved), staging("taken", taken), staging("made", made), staging("held", held)];
     let [kind, namespace, name, message] = ["Secret", "shop", "tax", "no\nwords"].map(ToOwned::to_owned);
-    Report::of(
-        (deployments, staged),
-        vec![Invalid { kind, namespace, name, message }],
-        Vec::new(),
-        Some("no key".to_owned()),
-    )
+    Report::of((deployments, staged), vec![Invalid { kind, namespace, name, message }], vec!["of the plan".to_owned()])
 }
 
 #[test]
@@ -137,7 +132,7 @@ fn lines_contain_no_control_characters() {
   ConnectorDeployment shop/five: nothing to do
 ! ConnectorDeployment shop/six: SecretMissing: Missing: Secret tax
   ConnectorDeployment shop/seven: nothing is sent while suspend is true; once it is false, it is redeployed
-Note: secured values could not be compared: no key
+Note: of the plan
 Plan: 2 to create, 1 to redeploy, 1 to adopt, 1 unchanged, 1 to update, 1 possibly to redeploy, 2 held by suspend, 3 with problems.
 "#
     );

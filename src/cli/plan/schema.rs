@@ -6,12 +6,11 @@
 use regex_automata::meta::Regex;
 use serde_json::{Map, Value};
 
+use crate::cli::resources::similar;
 use crate::crd;
 
 /// Members of every object that a schema of a CRD does not describe.
 const OF_EVERY_OBJECT: [&str; 3] = ["apiVersion", "kind", "metadata"];
-/// Largest number of typing errors in a field for which another one is suggested.
-const TYPING_ERRORS: usize = 2;
 
 /// Returns what the API server would refuse about an object, as far as the schema tells; nothing for a kind without a CRD.
 pub(super) fn problems(kind: &str, object: &Value) -> Vec<String> {
@@ -149,22 +148,17 @@ fn of_object(members: &Map<String, Value>, schema: &Value, path: &str, problems:
             None if schema["additionalProperties"].is_object() => {
                 check(value, &schema["additionalProperties"], &place, problems);
             }
-            None => problems.push(format!("{place}: there is no such field{}", similar(name, known))),
+            None => {
+                let meant = similar(name, known.into_iter().flat_map(Map::keys).map(String::as_str));
+                let meant = meant.map(|meant| format!("; did you mean {meant}?")).unwrap_or_default();
+                problems.push(format!("{place}: there is no such field{meant}"));
+            }
         }
     }
 }
 
 fn joined(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
-}
-
-fn similar(name: &str, known: Option<&Map<String, Value>>) -> String {
-    let distance = |other: &str| strsim::damerau_levenshtein(&name.to_ascii_lowercase(), &other.to_ascii_lowercase());
-    let nearest = known.into_iter().flat_map(Map::keys).min_by_key(|other| distance(other));
-    nearest
-        .filter(|other| distance(other) <= TYPING_ERRORS)
-        .map(|it| format!("; did you mean {it}?"))
-        .unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -52,10 +52,8 @@ pub(super) struct Inputs<'a> {
     pub(super) desired: &'a Result<Desired, ConditionUpdate>,
     /// The values of the resource and the objects that it names before applying; `None` if they cannot be determined.
     pub(super) earlier: Option<&'a Desired>,
-    /// The operator's digest key, if it could be read.
-    pub(super) key: Option<&'a DigestKey>,
-    /// A random key of this process.
-    pub(super) spare: &'a DigestKey,
+    /// A random key, to compare values without exposing them.
+    pub(super) key: &'a DigestKey,
     /// Scopes of the token, if its response listed them.
     pub(super) granted: &'a [String],
     /// The current time.
@@ -126,8 +124,7 @@ impl Projection {
 /// Simulates what the operator would do.
 pub(super) fn simulate(inputs: &Inputs<'_>) -> Projection {
     let ignored = intent::ignored(inputs.after);
-    let key = inputs.key.unwrap_or(inputs.spare);
-    let wanted = inputs.desired.as_ref().ok().map(|desired| desired.wanted(key, ignored.clone()));
+    let wanted = inputs.desired.as_ref().ok().map(|desired| desired.wanted(inputs.key, ignored.clone()));
     let mut intent = intent::intent(inputs.after, inputs.wanted, Some(inputs.target), inputs.registered.latest());
     if intent.deletion.is_some() {
         let note = "it is being deleted, and applying changes nothing about that".to_owned();
@@ -140,7 +137,7 @@ pub(super) fn simulate(inputs: &Inputs<'_>) -> Projection {
     }
     // What is held is what would happen otherwise.
     let is_suspended = std::mem::take(&mut intent.suspended);
-    let decision = stage.play(&intent, wanted.as_ref(), key, inputs.now);
+    let decision = stage.play(&intent, wanted.as_ref(), inputs.key, inputs.now);
     if let Ok(desired) = inputs.desired {
         outcome.undeclared.clone_from(&desired.undeclared);
         outcome.notes.extend(value_from::invisible_note(&desired.invisible));
@@ -257,7 +254,7 @@ fn compare(inputs: &Inputs<'_>, is_running: bool, stage: &Stage, desired: &Desir
     };
     let declared = inputs.registered.declarations(inputs.after, inputs.read.record.as_deref());
     let (applied, declared) = (stage.applied.as_ref(), declared.as_ref());
-    differences(&Sides { seen, applied, desired: &desired.values, declared, key: inputs.spare })
+    differences(&Sides { seen, applied, desired: &desired.values, declared, key: inputs.key })
 }
 
 /// Evaluates an outcome without a call: the adoption, if any.

@@ -108,8 +108,7 @@ fn foreseen_in(object: &ConnectorDeployment, record: &Value, granted: &[&str], r
         read: &read,
         desired: &desired,
         earlier: None,
-        key: Some(&key()),
-        spare: &DigestKey::new([2; KEY_LENGTH]),
+        key: &DigestKey::new([2; KEY_LENGTH]),
         granted: &granted,
         now: now(),
     })
@@ -214,7 +213,6 @@ fn operations_in_progress_and_failures_are_taken_into_account() {
         ("a foreign operation", live.clone(), record("Deploying", "info"), Action::None, None, Some(running)),
         ("its create is in progress", creating("info"), record("Queued", "info"), Action::None, None, Some(running)),
         ("its create is not visible yet", creating("info"), json!(null), Action::None, None, Some(running)),
-        ("another create, not visible yet", creating("debug"), json!(null), Action::Create, None, Some(running)),
         ("never created", json!({}), json!(null), Action::Create, None, None),
         ("deleted at the remote", live.clone(), json!(null), Action::None, Some(Reason::RemoteDisappeared), None),
         ("to be created again", with(live.clone(), "spec", &correct), json!(null), Action::Create, None, None),

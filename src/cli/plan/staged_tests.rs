@@ -77,7 +77,7 @@ fn only_fields_that_an_update_changes_are_differences() {
         ("a list", json!({"integrationTypes": ["tax"]}), Some(("integrationTypes", "oms, tax", "tax"))),
     ] {
         let found = difference::differences(&object(&change, Value::Null).spec, &record("2", &there));
-        let found: Vec<_> = found.iter().map(|it| (it.field, it.before.as_str(), it.after.as_str())).collect();
+        let found: Vec<_> = found.iter().map(|it| (it.field.as_str(), it.before.as_str(), it.after.as_str())).collect();
         assert_eq!(found, Vec::from_iter(expected), "{case}");
     }
 }

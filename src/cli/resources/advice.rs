@@ -55,7 +55,7 @@ fn unread(resource: &Resource, program: &str) -> String {
     }
     let namespace = resource.namespace();
     format!(
-        "Check that an operator runs and watches the namespace {namespace}: {program} version --namespace {namespace}"
+        "Check that an operator runs and watches the namespace {namespace}: {program} doctor --namespace {namespace}"
     )
 }
 

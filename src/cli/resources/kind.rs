@@ -49,11 +49,6 @@ impl ResourceType {
         self == Self::ClusterProject
     }
 
-    /// Returns whether its objects are projects.
-    pub(super) fn is_project(self) -> bool {
-        matches!(self, Self::Project | Self::ClusterProject)
-    }
-
     /// Returns the kind.
     pub(in crate::cli) fn kind(self) -> &'static str {
         self.words()[0]

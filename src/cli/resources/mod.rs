@@ -25,7 +25,6 @@ mod samples;
 mod selection;
 mod status;
 mod tree;
-mod version;
 mod wait;
 
 pub(super) use self::argument::project as project_argument;
@@ -42,7 +41,6 @@ pub(super) use self::record::{RecordType, record};
 pub(super) use self::request::{Request, change};
 pub(super) use self::status::{Status, status};
 pub(super) use self::tree::{Tree, tree};
-pub(super) use self::version::{Version, version};
 pub(super) use self::wait::{Wait, await_ready, wait};
 
 use kube::api::PatchParams;

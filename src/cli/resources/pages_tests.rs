@@ -37,7 +37,7 @@ ConnectorDeployment shop/tax
 Ready:       Unknown: the operator has not observed the resource yet
 Running:     nothing
 Wanted:      demo-connector, version 2, through project/shop
-Next step:   Check that an operator runs and watches the namespace shop: p version --namespace shop
+Next step:   Check that an operator runs and watches the namespace shop: p doctor --namespace shop
 ",
         ),
         (

@@ -42,64 +42,43 @@ pub(super) enum Goal<'a> {
 impl Goal<'_> {
     /// Returns how far the resource is.
     pub(super) fn progress(self, resource: &Resource) -> Progress {
-        match self {
-            Self::Ready => ready(resource),
-            Self::Handled { change, value } => progress(resource, change, value),
+        if resource.meta().deletion_timestamp.is_some() {
+            return Progress::Running(DELETED.to_owned());
+        }
+        let Some(ready) = resource.ready() else { return Progress::Running(WAITING.to_owned()) };
+        let text = format!("{}: {}", ready.reason, plain(&ready.message));
+        let is = |condition: &str| is_true(resource.conditions(), condition);
+        let handled = |annotation: &str, value: &str| resource.handled(annotation) == Some(value);
+        let (done, read) = match self {
+            Self::Ready => (true, true),
+            Self::Handled { change, value } => {
+                let done = change.annotation().is_none_or(|annotation| handled(annotation, value));
+                // The status is newer than the request, although the request may not be handled.
+                (done, done || handled(names::RECONCILE_REQUESTED_AT, value))
+            }
+        };
+        let is_current = resource.observed_generation() == resource.meta().generation;
+        if is_current && !done && resource.suspend() && ready.reason == Reason::Suspended.as_str() {
+            return Progress::Failed(text);
+        }
+        if !is_current || !read || (is(names::READY) && !done) {
+            let before = if is(names::READY) { String::new() } else { format!(", which reported {text}") };
+            return Progress::Running(format!("{WAITING}{before}"));
+        }
+        // A request has ended, however a resource is that tries again by itself.
+        let has_ended = matches!(self, Self::Handled { .. }) && !is(names::RECONCILING);
+        if is(names::READY) {
+            let unverified = resource.conditions().iter().find(|it| it.type_ == names::SECRETS_UNVERIFIED);
+            let unverified = unverified.filter(|it| it.status == "True");
+            let line = unverified.map(|it| format!("\n  {}: {}", it.type_, plain(&it.message)));
+            Progress::Ready(text + &line.unwrap_or_default())
+        } else if is(names::STALLED) || has_ended {
+            let report = Reason::parse(&ready.reason).map(|reason| report(resource, reason)).unwrap_or_default();
+            Progress::Failed(text + &report)
+        } else {
+            Progress::Running(text)
         }
     }
-}
-
-fn ready(resource: &Resource) -> Progress {
-    if resource.meta().deletion_timestamp.is_some() {
-        return Progress::Running(DELETED.to_owned());
-    }
-    let ready = resource.ready().filter(|_| resource.observed_generation() == resource.meta().generation);
-    let Some(ready) = ready else { return Progress::Running(WAITING.to_owned()) };
-    let text = format!("{}: {}", ready.reason, plain(&ready.message));
-    let is = |condition: &str| is_true(resource.conditions(), condition);
-    if is(names::READY) {
-        let unverified = resource.conditions().iter().find(|it| it.type_ == names::SECRETS_UNVERIFIED);
-        let unverified = unverified.filter(|it| it.status == "True");
-        let line = unverified.map(|it| format!("\n  {}: {}", it.type_, plain(&it.message)));
-        Progress::Ready(text + &line.unwrap_or_default())
-    } else if is(names::STALLED) {
-        let report = Reason::parse(&ready.reason).map(|reason| report(resource, reason)).unwrap_or_default();
-        Progress::Failed(text + &report)
-    } else {
-        Progress::Running(text)
-    }
-}
-
-/// Returns how far the operator is with a request. `value`: the value of the annotation that requested the change.
-fn progress(resource: &Resource, change: Change, value: &str) -> Progress {
-    if resource.meta().deletion_timestamp.is_some() {
-        return Progress::Running(DELETED.to_owned());
-    }
-    let Some(ready) = resource.ready() else { return Progress::Running(WAITING.to_owned()) };
-    let text = format!("{}: {}", ready.reason, plain(&ready.message));
-    let is = |condition: &str| is_true(resource.conditions(), condition);
-    let waiting = || {
-        let before = if is(names::READY) { String::new() } else { format!(", which reported {text}") };
-        Progress::Running(format!("{WAITING}{before}"))
-    };
-    if resource.observed_generation() != resource.meta().generation {
-        return waiting();
-    }
-    let handled = |annotation: &str| resource.handled(annotation) == Some(value);
-    let done = change.annotation().is_none_or(handled);
-    // The status is newer than the request, although the request may not be handled.
-    let read = done || handled(names::RECONCILE_REQUESTED_AT);
-    if !done && resource.suspend() && ready.reason == Reason::Suspended.as_str() {
-        return Progress::Failed(text);
-    }
-    if !read || is(names::RECONCILING) {
-        return if read { Progress::Running(text) } else { waiting() };
-    }
-    if is(names::READY) {
-        return if done { Progress::Ready(text) } else { waiting() };
-    }
-    let report = Reason::parse(&ready.reason).map(|reason| report(resource, reason)).unwrap_or_default();
-    Progress::Failed(format!("{text}{report}"))
 }
 
 /// Returns the report that a reason is about, an entry per line.
@@ -130,6 +109,10 @@ mod tests {
 
     use super::*;
     use crate::cli::resources::samples::{check, conditions, deployment, project, staged};
+
+    fn handled(change: Change) -> Goal<'static> {
+        Goal::Handled { change, value: "now" }
+    }
 
     fn status(main: (&str, &str, &str), more: &Value) -> Value {
         let mut status = json!({"observedGeneration": 3, "conditions": conditions(main)});
@@ -188,18 +171,18 @@ mod tests {
             ),
             ("done", deployment(&status(ready, &both)), Progress::Ready("Deployed: because".into())),
         ] {
-            assert_eq!(progress(&resource, Change::Redeploy, "now"), expected, "{case}");
+            assert_eq!(handled(Change::Redeploy).progress(&resource), expected, "{case}");
         }
         let called = |request: &str, main| {
             check(&status(main, &json!({"checkedFor": {"generation": 3, "rerunRequest": request}})))
         };
         let passed = ("True", "CheckPassed", "");
-        assert_eq!(progress(&called("before", passed), Change::Rerun, "now"), waiting());
+        assert_eq!(handled(Change::Rerun).progress(&called("before", passed)), waiting());
         assert_eq!(
-            progress(&called("now", passed), Change::Rerun, "now"),
+            handled(Change::Rerun).progress(&called("now", passed)),
             Progress::Ready("CheckPassed: because".into())
         );
-        let failing = progress(&called("now", ("False", "CheckFailing", "")), Change::Rerun, "now");
+        let failing = handled(Change::Rerun).progress(&called("now", ("False", "CheckFailing", "")));
         assert_eq!(failing, Progress::Failed("CheckFailing: because".into()));
     }
 
@@ -218,7 +201,11 @@ mod tests {
             ("no status yet", deployment(&json!({})), waiting()),
             ("ready", deployment(&with(3, ready)), Progress::Ready(reason("Deployed"))),
             ("ready before the edit", deployment(&with(2, ready)), waiting()),
-            ("failed before the edit", deployment(&with(2, stalled)), waiting()),
+            (
+                "failed before the edit",
+                deployment(&with(2, stalled)),
+                Progress::Running("waiting for the operator, which reported DeploymentFailed: because".into()),
+            ),
             (
                 "ready with unverified secrets",
                 deployment(&with(3, ("True", "Deployed", "SecretsUnverified"))),

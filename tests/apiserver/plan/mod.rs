@@ -14,7 +14,7 @@ use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::names;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 use test_support::commands::with_input;
 use tokio::process::Command;
@@ -25,8 +25,6 @@ use crate::shop::{NAME, SECRET, Shop};
 /// Secured values, which must never be printed.
 const TOKEN: &str = "first-token-of-the-shop";
 const NEXT: &str = "next-token-of-the-shop";
-/// The Secret that stores the digest key of `run` by default.
-const KEY: &str = "connect-operator-digest-key";
 
 /// The exit code and the output of a plan.
 struct Planned {
@@ -98,18 +96,15 @@ fn secret(name: &str, data: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data})
 }
 
-/// A shop whose operator has ended, so that nothing else writes meanwhile, with the operator's key where `run` stores
-/// it.
+/// A shop whose operator has ended, so that nothing else writes meanwhile.
 async fn live() -> Shop {
     let mut shop = Shop::live().await;
-    shop.put_secret(KEY, &[("key", &"\u{7}".repeat(32))]).await;
     shop.stop_operator().await;
     shop
 }
 
 async fn nothing_live() -> Shop {
     let mut shop = Shop::open().await;
-    shop.put_secret(KEY, &[("key", &"\u{7}".repeat(32))]).await;
     shop.until_project("reconciled", |project| project.status.is_some()).await;
     shop.stop_operator().await;
     shop

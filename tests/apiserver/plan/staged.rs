@@ -67,7 +67,6 @@ async fn a_new_tag_is_planned_to_its_end_and_a_deployment_follows_it() {
     })
     .await;
     shop.until_reason("Deployed").await;
-    shop.put_secret(KEY, &[("key", &"\u{7}".repeat(32))]).await;
     shop.stop_operator().await;
 
     let same = plan(&shop, &[kit(&json!({})), preview(&shop)]).await;

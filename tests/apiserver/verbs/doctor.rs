@@ -53,15 +53,13 @@ async fn a_live_shop_has_no_problem() {
     let shop = Shop::live().await;
     let (code, stdout, stderr) = run(&shop.sandbox, &["doctor", "--operator-namespace", &shop.sandbox.namespace]).await;
     assert_eq!(code, Some(0), "{stdout}{stderr}");
-    let project =
-        format!("ok       Project: {}/shop: demo answers, and its API client has the scopes", shop.sandbox.namespace);
     for expected in [
         "ok       CRDs: every kind is served",
         "ok       Your permissions: you have every right",
         "warning  Operator: no Deployment has the label app.kubernetes.io/name=connect-operator",
         "ok       ConnectorDeployment: 1 of 1 are Ready",
+        "ok       ConnectProject: 1 of 1 are Ready",
         "\n0 problems, 1 warning\n",
-        &project,
     ] {
         assert!(stdout.contains(expected), "{expected}: {stdout}");
     }
@@ -72,7 +70,7 @@ async fn a_live_shop_has_no_problem() {
         conditions.into_iter().any(|it| it.type_ == "Ready" && it.reason == "CredentialsRejected")
     })
     .await;
-    let (code, found) = findings(&shop.sandbox, "Project", &[]).await;
+    let (code, found) = findings(&shop.sandbox, "ConnectProject", &[]).await;
     let [(level, message, remedy)] = &found[..] else { panic!("{found:?}") };
     assert_eq!((code, level.as_str()), (Some(1), "problem"), "{message}");
     assert!(message.contains("CredentialsRejected") && !remedy.is_empty(), "{message} {remedy}");
@@ -114,21 +112,6 @@ async fn an_operator_that_does_not_run_is_a_problem() {
     assert_eq!(allowed, (Some(0), 2), "a finding for its own namespace, and one for the watched one");
 }
 
-#[tokio::test]
-async fn egress_is_not_checked_without_a_project() {
-    let shop = Shop::without_operator(dev_server::Options::default(), clock::Clock::system()).await;
-    let (code, found) = findings(&shop.sandbox, "Egress", &[]).await;
-    let [(level, message, remedy)] = &found[..] else { panic!("{found:?}") };
-    assert_eq!((code, level.as_str()), (Some(0), "warning"));
-    assert_eq!(message, "not checked, because there is no project");
-    assert!(remedy.starts_with("Create a ConnectProject"), "{remedy}");
-    let (_, found) = findings(&shop.sandbox, "Egress", &["--as", "jane"]).await;
-    assert!(found.is_empty(), "whether there is one is not known: {found:?}");
-    shop.sandbox.apply(&shop.project()).await.unwrap();
-    let (_, found) = findings(&shop.sandbox, "Egress", &[]).await;
-    assert!(found.is_empty(), "{found:?}");
-}
-
 /// Gives the service account of the operator the right to everything in its namespace.
 async fn grant(sandbox: &Sandbox) {
     let role = json!({
@@ -151,6 +134,6 @@ async fn what_a_user_may_not_read_is_a_warning_or_a_missing_right() {
     let (_, found) = findings(&shop.sandbox, "Operator", &["--as", "jane"]).await;
     assert!(found[0].0 == "warning" && found[0].1.contains("jane"), "{found:?}");
     // Nothing works on it.
-    let (code, found) = findings(&shop.sandbox, "Project", &[]).await;
+    let (code, found) = findings(&shop.sandbox, "ConnectProject", &[]).await;
     assert!(code == Some(1) && found[0].1.contains("no operator has observed it"), "{found:?}");
 }

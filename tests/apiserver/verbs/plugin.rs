@@ -43,7 +43,6 @@ async fn every_verb_works_through_kubectl() {
         (&["wait", "check/add-to-cart"], "check/add-to-cart: "),
         (&["scaffold", "demo-connector", "--project", "shop"], "kind: ConnectorDeployment"),
         (&["doctor", "--operator-namespace", "default"], "problems, "),
-        (&["version"], "Client:"),
         (&["plan", "--filename", manifest, "--operator-namespace", "default"], "ConnectorDeployment"),
         (&["connectors", "search", "--project", "shop"], "demo-connector"),
         (&["connector", "describe", "demo-connector", "--project", "shop"], "API_TOKEN"),

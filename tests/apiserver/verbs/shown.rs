@@ -1,6 +1,5 @@
-//! `status`, `tree` and `version`.
+//! `status` and `tree`.
 
-use connect_operator::crd;
 use serde_json::{Value, json};
 
 use super::{printed, run};
@@ -71,31 +70,4 @@ async fn a_selection_of_nothing_is_no_failure() {
         assert_eq!((code, stdout.as_str()), (Some(0), ""), "{arguments:?}");
         assert_eq!(stderr, format!("No resources found in the namespace {}.\n", sandbox.namespace), "{arguments:?}");
     }
-}
-
-#[tokio::test]
-async fn both_sides_have_a_version() {
-    let sandbox = Sandbox::new().await;
-    let client = env!("CARGO_PKG_VERSION");
-    let alone = printed(&sandbox, &["version", "--client"]).await;
-    assert_eq!(alone, format!("Client:   {client}\n"));
-    let operator = json!({
-        "apiVersion": "apps/v1", "kind": "Deployment",
-        "metadata": {"name": "operator", "labels": {
-            "app.kubernetes.io/name": "connect-operator", "app.kubernetes.io/version": "0.0.9"}},
-        "spec": {"replicas": 0, "selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}},
-            "spec": {"containers": [{"name": "operator", "image": "example/connect-operator:0.0.9"}]}}},
-    });
-    sandbox.succeed(&["apply", "--filename", "-"], &operator.to_string()).await;
-    let both = printed(&sandbox, &["version"]).await;
-    let place = format!("0.0.9 in {}/operator, example/connect-operator:0.0.9, 0 of 0 ready", sandbox.namespace);
-    for expected in [client, "Kubernetes:", &place, "connectordeployments.connect-operator.io, served v1alpha1"] {
-        assert!(both.contains(expected), "{expected}: {both}");
-    }
-    assert!(!both.contains("Missing:"), "{both}");
-    let found: Value = serde_json::from_str(&printed(&sandbox, &["version", "--output", "json"]).await).unwrap();
-    assert_eq!(found["crds"].as_array().map(Vec::len), Some(crd::resources().len()), "{found}");
-    // A user without rights learns what is not readable.
-    let stranger = printed(&sandbox, &["version", "--as", "nobody"]).await;
-    assert!(stranger.contains("not readable:") && stranger.contains("nobody"), "{stranger}");
 }

@@ -90,7 +90,7 @@ impl<'a> Demo<'a> {
     fn id(&self, name: &str) -> Result<String, Error> {
         let seen = self.seen.borrow();
         let id = seen.deployment(name).and_then(|one| one.status.as_ref()?.id.clone());
-        id.ok_or_else(|| Error::Otherwise(format!("the live deployment {name} has no id")))
+        id.ok_or_else(|| Error(format!("the live deployment {name} has no id")))
     }
 
     /// Checks that the dev server received this number of calls of an operation, by id or by key.
@@ -115,7 +115,7 @@ impl<'a> Demo<'a> {
             if let Some(found) = pick(&seen.borrow_and_update()) {
                 return Ok(found);
             }
-            seen.changed().await.map_err(|_| Error::Otherwise("the watches of the cluster have ended".to_owned()))?;
+            seen.changed().await.map_err(|_| Error("the watches of the cluster have ended".to_owned()))?;
         }
     }
 
@@ -123,13 +123,10 @@ impl<'a> Demo<'a> {
     async fn step(&self, what: &'static str, work: impl Future<Output = Result<String, Error>>) -> Result<(), Error> {
         let clock = Clock::system();
         let busy = self.display.busy(&format!("waiting until {what}"));
-        let failed = |why: String| Error::NotSeen { what, why, seen: self.seen.borrow().describe() };
-        let done = match tokio::time::timeout(WITHIN, work).await {
-            Ok(Ok(done)) => done,
-            Ok(Err(Error::Otherwise(why))) => return Err(failed(why)),
-            Ok(Err(error)) => return Err(error),
-            Err(_) => return Err(failed(format!("not within {} s", WITHIN.as_secs()))),
-        };
+        let failed = |why: String| Error(format!("the demo did not observe that {what}: {why}"));
+        let done = tokio::time::timeout(WITHIN, work).await;
+        let done = done.unwrap_or_else(|_| Err(Error(format!("not within {} s", WITHIN.as_secs()))));
+        let done = done.map_err(|error| failed(error.0))?;
         drop(busy);
         self.display.done(&done, clock.elapsed());
         Ok(())
@@ -140,7 +137,7 @@ fn as_often(what: &str, count: u64, times: u64) -> Result<(), Error> {
     if count == times {
         return Ok(());
     }
-    Err(Error::Otherwise(format!("the dev server got {count} calls of {what} instead of {times}")))
+    Err(Error(format!("the dev server got {count} calls of {what} instead of {times}")))
 }
 
 /// Returns the deployment of this name, if its newest generation is live and no operation is in progress.

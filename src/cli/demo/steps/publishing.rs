@@ -55,7 +55,7 @@ impl Demo<'_> {
             self.look_again(LIVE).await?;
             self.sent_about(LIVE, "updateDeployment", 1)?;
             if self.seen.borrow().is(LIVE, names::UPDATE_AVAILABLE) {
-                return Err(Error::Otherwise("the latest version runs, but UpdateAvailable is still True".to_owned()));
+                return Err(Error("the latest version runs, but UpdateAvailable is still True".to_owned()));
             }
             Ok("updatePolicy was set to Latest: exactly one redeploy, version 2 is Deployed".to_owned())
         })

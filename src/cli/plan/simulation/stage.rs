@@ -12,8 +12,9 @@ use crate::controllers::connector_deployment::persisted::{
     Applied, Observation, OperationType, PersistedState, Phase, Sources,
 };
 use crate::controllers::connector_deployment::state;
+use crate::controllers::reporting::conditions;
 use crate::controllers::values::Values;
-use crate::controllers::values::digest::{Comparison, DigestKey};
+use crate::controllers::values::digest::DigestKey;
 use crate::controllers::values::names::{Names, differences};
 
 /// Maximum number of simulated steps: the longest sequence, proving that a record is gone, takes about twenty.
@@ -37,8 +38,8 @@ impl Stage {
         let applied = applied.map(|applied| applied.values.clone());
         let mut stage = Self { persisted, observation, applied, uncertain: false, notes: Vec::new() };
         let begun = stage.settle(inputs.now);
-        if let (None, Some(wanted)) = (inputs.key, wanted) {
-            stage.rekey(inputs.spare, wanted, begun.as_ref());
+        if let Some(wanted) = wanted {
+            stage.rekey(inputs.key, wanted, begun.as_ref());
         }
         stage
     }
@@ -83,24 +84,24 @@ impl Stage {
         Some(payload.names)
     }
 
-    /// Without the operator's key, replaces its digests by digests under another one, as far as the values are known.
-    /// `begun`: the names of the values that an operation in progress has sent.
-    fn rekey(&mut self, spare: &DigestKey, wanted: &DesiredPayload, begun: Option<&Names>) {
+    /// Replaces the operator's digests, whose key a plan does not read, by digests under another one, as far as the values
+    /// are known. `begun`: the names of the values that an operation in progress has sent.
+    fn rekey(&mut self, key: &DigestKey, wanted: &DesiredPayload, begun: Option<&Names>) {
         let Some(applied) = self.persisted.applied.as_mut().filter(|applied| applied.digest.is_some()) else { return };
         let differences = match &self.observation {
-            Observation::Present(seen) if begun.is_none() => differences(&wanted.values, &seen.values),
-            _ => BTreeMap::default(),
+            Observation::Present(seen) => differences(&wanted.values, &seen.values),
+            Observation::Absent { .. } => BTreeMap::default(),
         };
         let same_names = begun.or(applied.names.as_ref()) == Some(&wanted.payload.names);
         applied.digest = Some(match &self.applied {
-            Some(known) => spare.digest(known),
+            Some(known) => key.digest(known),
             None if same_names && differences.is_empty() => wanted.payload.digest.clone(),
-            None => spare.digest(&Values::default()),
+            None => key.digest(&Values::default()),
         });
         self.uncertain = self.applied.is_none() && wanted.secured;
         // What differed when the operation ended differs still, as far as is known.
         for digest in [&mut applied.differs, &mut applied.accepted] {
-            *digest = digest.take().and_then(|_| spare.of_differences(&differences));
+            *digest = digest.take().and_then(|_| key.of_differences(&differences));
         }
     }
 
@@ -145,17 +146,14 @@ impl Stage {
     }
 }
 
-/// Whether the values of the cluster before applying are those that the operator applied last: by their digest, or
-/// because nothing has changed since.
+/// Whether the values of the cluster before applying are those that the operator applied last: it has nothing to send for
+/// the spec, and their Secrets and ConfigMaps have not changed since.
 fn was_applied(inputs: &Inputs<'_>, earlier: &Desired, persisted: &PersistedState) -> bool {
-    let Some(applied) = &persisted.applied else { return false };
-    let Some(digest) = &applied.digest else { return false };
-    match inputs.key.map(|key| digest.compare(&key.digest(&earlier.values))) {
-        Some(Comparison::Same) => true,
-        Some(Comparison::Different) => false,
-        Some(Comparison::Unknown) | None => {
-            let generation = inputs.before.and_then(|before| before.metadata.generation);
-            Some(applied.generation) == generation && applied.sources == Sources::of(&earlier.sources)
-        }
-    }
+    let (Some(applied), Some(before)) = (&persisted.applied, inputs.before) else { return false };
+    let generation = before.metadata.generation;
+    let has_settled = before.status.as_ref().is_some_and(|status| {
+        Some(status.observed_generation) == generation && conditions::is_ready(&status.conditions)
+    });
+    let is_of_spec = has_settled || Some(applied.generation) == generation;
+    is_of_spec && applied.digest.is_some() && applied.sources == Sources::of(&earlier.sources)
 }

@@ -25,9 +25,11 @@ pub(super) fn deployment(object: &Deployment) -> Finding {
     let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
     let wanted = object.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1);
     let ready = object.status.as_ref().and_then(|status| status.ready_replicas).unwrap_or_default();
-    let state = format!("{namespace}/{name}: {ready} of {wanted} replicas are ready");
+    let version = object.labels().get(names::APP_VERSION);
+    let shown = version.map(|version| format!(" (version {version})")).unwrap_or_default();
+    let state = format!("{namespace}/{name}{shown}: {ready} of {wanted} replicas are ready");
     let look = format!("kubectl describe deployment {name} --namespace {namespace}");
-    match object.labels().get(names::APP_VERSION) {
+    match version {
         _ if wanted == 0 => Finding::new(
             Level::Problem,
             DEPLOYMENT,
@@ -37,7 +39,7 @@ pub(super) fn deployment(object: &Deployment) -> Finding {
         _ if ready == 0 => Finding::new(Level::Problem, DEPLOYMENT, state, look),
         _ if ready < wanted => Finding::new(Level::Warning, DEPLOYMENT, state, look),
         Some(version) if version != env!("CARGO_PKG_VERSION") => {
-            let message = format!("{state}; it has version {version}, this program {}", env!("CARGO_PKG_VERSION"));
+            let message = format!("{state}; this program has version {}", env!("CARGO_PKG_VERSION"));
             let remedy = "Use this program in the version of the operator: others may not know all fields.";
             Finding::new(Level::Warning, DEPLOYMENT, message, remedy)
         }

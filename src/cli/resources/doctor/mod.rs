@@ -22,7 +22,7 @@ use super::failure::Failed;
 use super::kind::{Resource, ResourceType};
 use super::output::Data;
 use super::selection::{list, read};
-use crate::cli::cluster::{AllNamespaces, ClusterOptions};
+use crate::cli::cluster::{AllNamespaces, ClusterOptions, Connection};
 use crate::cli::installs::{self, CLUSTER_PROJECTS, Install};
 use crate::cli::printing::print;
 use crate::controllers::clients::served_crds;
@@ -46,9 +46,8 @@ Examples:
 
 /// Check what the operator and its users need, and show what is missing with the remedy.
 ///
-/// Checks the CRDs, your permissions and those of the operator, its Deployment and the holder of its Lease, whether
-/// each ConnectProject and ClusterConnectProject answers and its API client has the scopes that its resources need, and
-/// which resources are not Ready. Changes nothing and calls only the API server.
+/// Checks the CRDs, your permissions and those of the operator, its Deployment and the holder of its Lease, and which
+/// resources are not Ready. Changes nothing and calls only the API server.
 ///
 /// Exits with 1 if it found a problem, and with 0 if it found only warnings, which are also what it could not check.
 #[derive(Clone, Debug, clap::Args)]
@@ -77,8 +76,8 @@ pub(in crate::cli) async fn doctor(args: Doctor) -> Result<ExitCode, Failed> {
     let (client, namespace) = args.place.client().await.map_err(Failed::Cluster)?;
     let namespace = (!args.everywhere.given).then_some(namespace.as_str());
     let mut findings = crds(served_crds::missing(&client).await)?;
-    let your = "Your permissions";
-    findings.extend(known(your, rights::check(&client, Subject::User, &rights::OF_USER, namespace).await)?);
+    let yours = rights::check(&client, Subject::User, &rights::OF_USER, namespace).await;
+    findings.extend(known(Subject::User.check(), yours)?);
     let (resources, unreadable) = resources(&client, namespace).await?;
     let (operators, unknown) = match installs::list(&client, args.operator_namespace.as_deref()).await {
         Ok(operators) if operators.is_empty() => (operators, vec![install::none()]),
@@ -86,10 +85,9 @@ pub(in crate::cli) async fn doctor(args: Doctor) -> Result<ExitCode, Failed> {
         Err(error) => (Vec::new(), known(install::DEPLOYMENT, Err(error))?),
     };
     findings.extend(unknown);
-    findings.extend(operators_of(&client, namespace, &operators).await?);
+    findings.extend(operators_of(&client, &args.place.connection, namespace, &operators).await?);
     findings.extend(unreadable);
-    findings.extend(reported::projects(&resources, super::program()));
-    for resource_type in ResourceType::ALL.into_iter().filter(|it| !it.is_project()) {
+    for resource_type in ResourceType::ALL {
         findings.extend(reported::not_ready(resource_type, &resources, super::program()));
     }
     print(&match args.output {
@@ -136,7 +134,6 @@ fn known(check: &'static str, found: Result<Vec<Finding>, kube::Error>) -> Resul
 /// namespace has those that its resources name.
 async fn resources(client: &Client, namespace: Option<&str>) -> Result<(Vec<Resource>, Vec<Finding>), Failed> {
     let (mut resources, mut findings) = (Vec::new(), Vec::new());
-    let mut projects_are_known = false;
     for resource_type in ResourceType::ALL {
         let check = resource_type.kind();
         let objects = match list(client, namespace, resource_type, None).await {
@@ -145,7 +142,6 @@ async fn resources(client: &Client, namespace: Option<&str>) -> Result<(Vec<Reso
             Err(Failed::NotInstalled(_) | Failed::Forbidden { .. }) => continue,
             Err(error) => return Err(error),
         };
-        projects_are_known |= resource_type == ResourceType::Project;
         for object in objects {
             match read(object) {
                 Ok(resource) => resources.push(resource),
@@ -165,15 +161,13 @@ async fn resources(client: &Client, namespace: Option<&str>) -> Result<(Vec<Reso
     if namespace.is_some() {
         resources.retain(|it| it.resource_type() != ResourceType::ClusterProject || named.contains(it.name()));
     }
-    if projects_are_known && !resources.iter().any(|it| it.resource_type().is_project()) {
-        findings.push(reported::no_project());
-    }
     Ok((resources, findings))
 }
 
 /// Checks the operators, their Leases and their rights.
 async fn operators_of(
     client: &Client,
+    connection: &Connection,
     namespace: Option<&str>,
     operators: &[Deployment],
 ) -> Result<Vec<Finding>, Failed> {
@@ -186,7 +180,13 @@ async fn operators_of(
         findings.extend(known(install::LEASE, found)?);
     }
     for install in &installs {
-        findings.extend(known("Permissions of the operator", of_operator(client, install, namespace).await)?);
+        let (own, name) = (install.namespace(), install.service_account());
+        let who = format!("the service account {own}/{name}");
+        let subject = Subject::Operator(&who);
+        let account = Some(format!("system:serviceaccount:{own}:{name}"));
+        let as_account = Connection { user: account, groups: Vec::new(), ..connection.clone() };
+        let (client, _) = as_account.client(None).await.map_err(Failed::Cluster)?;
+        findings.extend(known(subject.check(), of_operator(&client, subject, install, namespace).await)?);
     }
     Ok(findings)
 }
@@ -194,23 +194,19 @@ async fn operators_of(
 /// Checks the rights of an operator, in its own namespace and in the one that is checked, if it watches it.
 async fn of_operator(
     client: &Client,
+    subject: Subject<'_>,
     install: &Install<'_>,
     namespace: Option<&str>,
 ) -> Result<Vec<Finding>, kube::Error> {
-    let (own, name) = (install.namespace(), install.service_account());
-    let subject = Subject::ServiceAccount { namespace: &own, name: &name };
-    let shared = install.has(CLUSTER_PROJECTS);
+    let own = install.namespace();
     let mut in_own = rights::OWN.to_vec();
-    if shared {
+    let mut findings = Vec::new();
+    if install.has(CLUSTER_PROJECTS) {
         in_own.extend(rights::SHARED_OWN);
-    }
-    let mut findings = rights::check(client, subject, &in_own, Some(&own)).await?;
-    let discovery = rights::check(client, subject, &rights::DISCOVERY, None).await?;
-    findings.extend(discovery.into_iter().filter(|finding| finding.level != Level::Ok));
-    if shared {
         findings.extend(rights::check(client, subject, &rights::SHARED, None).await?);
         findings.extend(rights::check(client, subject, &rights::SHARED_EVENTS, Some(rights::CLUSTER_EVENTS)).await?);
     }
+    findings.extend(rights::check(client, subject, &in_own, Some(&own)).await?);
     if install.watches(namespace) {
         // An operator of all namespaces needs its rights in all of them.
         let place = namespace.filter(|_| install.watches_some());

@@ -175,7 +175,7 @@ mod tests {
             ("secured values only", Action::AdoptAndRedeploy, secured(), false, true, Action::Unknown),
         ] {
             let notes = vec![UNVERIFIED.to_owned()];
-            let mut outcome = Projection { action, differences, notes, ..Projection::nothing() };
+            let mut outcome = Projection { action, differences, notes, ..Projection::default() };
             owned(&mut outcome, unknown, with_secured);
             assert_eq!((outcome.action, outcome.notes.len()), (expected, 0), "{case}");
             let shown = outcome.differences.iter().any(|it| it.after.is_some());
@@ -207,16 +207,5 @@ mod tests {
             let id = data.as_ref().and_then(|data| data.get("id"));
             assert_eq!(id.map(|id| id.0.as_slice()), expected.map(|_| &b"a"[..]), "{case}");
         }
-    }
-
-    #[tokio::test]
-    async fn nothing_exists_in_the_cluster_of_a_local_plan() {
-        use k8s_openapi::api::core::v1::ConfigMap;
-        let api = kube::Api::<ConfigMap>::namespaced(client(), "shop");
-        assert!(api.get_opt("tax").await.expect("an answer").is_none());
-        let Err(kube::Error::Api(status)) = api.list(&kube::api::ListParams::default()).await else {
-            panic!("it can be listed")
-        };
-        assert_eq!(status.code, 404);
     }
 }

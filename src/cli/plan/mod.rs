@@ -17,6 +17,7 @@ mod report;
 mod schema;
 mod simulation;
 mod staged;
+mod stop;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -37,7 +38,6 @@ use super::regions;
 use crate::controllers::clients::connect_factory::HttpFactory;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::objects::secret;
-use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::values::digest::{DigestKey, KEY_LENGTH};
 use crate::error_text::with_causes;
 use crate::names;
@@ -155,28 +155,6 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, PlanError> {
     } else {
         ExitCode::SUCCESS
     })
-}
-
-/// Why the plan for a resource ends before it is simulated.
-enum Stop {
-    /// The operator would report this.
-    Problem(ConditionUpdate),
-    /// The remote is not asked, for this reason.
-    NotAsked(String),
-    /// The API server returned an error.
-    Failed(kube::Error),
-}
-
-impl From<ConditionUpdate> for Stop {
-    fn from(condition: ConditionUpdate) -> Self {
-        Self::Problem(condition)
-    }
-}
-
-impl From<kube::Error> for Stop {
-    fn from(error: kube::Error) -> Self {
-        Self::Failed(error)
-    }
 }
 
 /// Makes the plan of these manifests. `step`: what is planned at the moment.

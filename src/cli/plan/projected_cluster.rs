@@ -1,6 +1,7 @@
 //! The cluster after applying: the current objects, replaced by those that are applied. Only reads; `dry_run` checks
 //! the manifests.
 
+mod checked;
 mod projects;
 
 use std::cell::RefCell;
@@ -8,19 +9,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
-use kube::api::{Api, ApiResource, ListParams};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::{Api, ListParams};
 use kube::{Client, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
 
+use self::checked::Manifests;
 pub(super) use self::projects::Project;
-use super::Stop;
-use super::dry_run::{self, Checked, WouldBe};
 use super::local;
 use super::manifests::Document;
 use super::overlay::Overlay;
-use crate::cli::resources::{ResourceType, similar};
+use super::stop::Stop;
 use crate::controllers::connector_deployment::desired::Contents;
 use crate::controllers::connector_deployment::observe::{of_config_map, of_secret};
 use crate::controllers::connector_deployment::value_from;
@@ -30,14 +29,7 @@ use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::objects::secret;
 use crate::controllers::references::{Named, Reference};
 use crate::crd::shared::RemoteIdentity;
-use crate::crd::{
-    ActionCheck, AdoptionPolicy, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged,
-    ProjectKind, ProjectRef, StagedConnector,
-};
-use crate::names;
-
-/// Label with its name that every Namespace has (Kubernetes, well-known labels).
-const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
+use crate::crd::{ConnectorDeployment, ConnectorStaged, ProjectKind, ProjectRef, StagedConnector};
 
 /// A resource to plan.
 pub(super) struct Planned<K> {
@@ -101,23 +93,6 @@ pub(super) struct ProjectedCluster {
     admitted: BTreeMap<(ObjectRef, String), RemoteIdentity>,
 }
 
-/// The manifests, as far as they are checked.
-struct Manifests {
-    overlay: Overlay,
-    planned: BTreeMap<ObjectRef, Planned<ConnectorDeployment>>,
-    staged: BTreeMap<ObjectRef, Planned<ConnectorStaged>>,
-    invalid: Vec<Invalid>,
-    notes: Vec<String>,
-    projects: BTreeSet<ObjectRef>,
-    /// Secrets and ConfigMaps.
-    objects: BTreeSet<(String, Reference)>,
-    /// Namespaces whose labels are among the manifests, and those of all other manifests.
-    labelled: BTreeSet<String>,
-    namespaces: BTreeSet<String>,
-    /// Objects other than deployments that the API server did not check, by reason.
-    unchecked: BTreeMap<String, Vec<String>>,
-}
-
 /// Projects the cluster from the manifests and the current objects. `client`: of the cluster; `None` for a local plan.
 ///
 /// # Errors
@@ -171,142 +146,6 @@ pub(super) async fn projected_cluster(
     projected_cluster.note_keys(&deployments).await;
     projected_cluster.note_keys(&staged).await;
     Ok(projected_cluster)
-}
-
-impl Manifests {
-    /// Adds the labels of a Namespace, with the one that the API server adds, to those that it has.
-    async fn label(&mut self, before: &Client, document: &Document) {
-        let found = Api::<Namespace>::all(before.clone()).get_opt(&document.name).await;
-        let found = found.ok().flatten().and_then(|it| serde_json::to_value(it).ok());
-        let mut after = dry_run::apply_locally(found.as_ref(), &document.body, document);
-        after["metadata"]["labels"][NAMESPACE_NAME] = json!(document.name);
-        self.overlay.put(&ApiResource::erase::<Namespace>(&()), "", after);
-        self.labelled.insert(document.name.clone());
-    }
-
-    /// Checks a manifest, and adds it if it can be applied.
-    async fn add(&mut self, before: &Client, settings: &Settings, document: &Document) -> Result<(), kube::Error> {
-        let own = document.namespace.as_deref().unwrap_or(&settings.namespace);
-        let Some(kind) = kind(document) else {
-            if let Some(message) = unknown_kind(document) {
-                self.refuse(own, document, &message);
-            }
-            return Ok(());
-        };
-        let namespace = if document.kind == "ClusterConnectProject" { "" } else { own };
-        let checked = if settings.local {
-            local::check(document, namespace)
-        } else {
-            dry_run::check(before, &kind, namespace, document, self.labelled.contains(namespace)).await?
-        };
-        let taken = match checked {
-            Checked::Refused(message) => Err(message),
-            Checked::Taken(would_be) => self.take(settings, &kind, namespace, document, *would_be),
-        };
-        if let Err(message) = taken {
-            self.refuse(namespace, document, &message);
-        }
-        Ok(())
-    }
-
-    fn refuse(&mut self, namespace: &str, document: &Document, message: &str) {
-        self.invalid.push(Invalid {
-            kind: document.kind.clone(),
-            namespace: namespace.to_owned(),
-            name: document.name.clone(),
-            message: format!("{message} ({})", document.origin),
-        });
-    }
-
-    fn take(
-        &mut self,
-        settings: &Settings,
-        kind: &ApiResource,
-        namespace: &str,
-        document: &Document,
-        WouldBe { before, after, unchecked }: WouldBe,
-    ) -> Result<(), String> {
-        let name = &document.name;
-        if let Some(why) = unchecked.as_ref().filter(|_| document.kind != "ConnectorDeployment") {
-            self.unchecked.entry(why.clone()).or_default().push(shown(&document.kind, namespace, name));
-        }
-        match document.kind.as_str() {
-            "ConnectorDeployment" => {
-                let mut after: ConnectorDeployment = typed(after.clone())?;
-                if settings.local {
-                    // What exists is that of the resource, because the status with its id is in the cluster.
-                    after.spec.adoption_policy = AdoptionPolicy::Adopt;
-                }
-                let planned = Planned { before: before.map(typed).transpose()?, after, written: true, unchecked };
-                self.planned.insert(ObjectRef::deployment(namespace, name), planned);
-            }
-            "ConnectorStaged" => {
-                let mut after: ConnectorStaged = typed(after.clone())?;
-                if settings.local {
-                    after.spec.adoption_policy = AdoptionPolicy::Adopt;
-                }
-                let planned = Planned { before: None, after, written: true, unchecked: None };
-                self.staged.insert(ObjectRef::staged(namespace, name), planned);
-            }
-            "ConnectProject" => {
-                typed::<ConnectProject>(after.clone())?;
-                self.projects.insert(ObjectRef::project(namespace, name));
-            }
-            "ClusterConnectProject" => {
-                typed::<ClusterConnectProject>(after.clone())?;
-                self.projects.insert(ObjectRef::cluster_project(name));
-            }
-            "ActionCheck" => {
-                typed::<ActionCheck>(after.clone())?;
-                if before.is_none_or(|before| before["spec"] != after["spec"]) {
-                    self.notes.push(format!(
-                        "ActionCheck {namespace}/{name}: the operator would call its action, which plan does not do"
-                    ));
-                }
-            }
-            kind => {
-                let named = if kind == "Secret" { Named::Secret } else { Named::ConfigMap };
-                let is_readable = match named {
-                    Named::Secret => typed::<Secret>(after.clone()).is_ok(),
-                    _ => typed::<ConfigMap>(after.clone()).is_ok(),
-                };
-                if !is_readable {
-                    // The decoder would quote what it cannot read.
-                    return Err("its data are invalid".to_owned());
-                }
-                self.objects.insert((namespace.to_owned(), (named, name.clone())));
-            }
-        }
-        self.namespaces.extend((!namespace.is_empty()).then(|| namespace.to_owned()));
-        self.overlay.put(kind, namespace, after);
-        Ok(())
-    }
-}
-
-/// Returns the kind if objects of it are projected; `None` if the plan ignores them.
-fn kind(document: &Document) -> Option<ApiResource> {
-    match (document.group.as_str(), document.kind.as_str()) {
-        ("", "Secret") => Some(ApiResource::erase::<Secret>(&())),
-        ("", "ConfigMap") => Some(ApiResource::erase::<ConfigMap>(&())),
-        (names::GROUP, "ConnectProject") => Some(ApiResource::erase::<ConnectProject>(&())),
-        (names::GROUP, "ClusterConnectProject") => Some(ApiResource::erase::<ClusterConnectProject>(&())),
-        (names::GROUP, "ConnectorDeployment") => Some(ApiResource::erase::<ConnectorDeployment>(&())),
-        (names::GROUP, "ConnectorStaged") => Some(ApiResource::erase::<ConnectorStaged>(&())),
-        (names::GROUP, "ActionCheck") => Some(ApiResource::erase::<ActionCheck>(&())),
-        _ => None,
-    }
-}
-
-/// Returns what is wrong with an object of our API group whose kind does not exist, as the API server would report it.
-fn unknown_kind(document: &Document) -> Option<String> {
-    let Document { group, kind, .. } = document;
-    if group != names::GROUP {
-        return None;
-    }
-    let hint = similar(kind, ResourceType::ALL.map(ResourceType::kind))
-        .map(|kind| format!("; did you mean {kind}?"))
-        .unwrap_or_default();
-    Some(format!("{group} has no kind {kind}{hint}"))
 }
 
 impl ProjectedCluster {
@@ -466,8 +305,4 @@ impl ProjectedCluster {
 /// Returns an object in a message.
 pub(super) fn shown(kind: &str, namespace: &str, name: &str) -> String {
     if namespace.is_empty() { format!("{kind} {name}") } else { format!("{kind} {namespace}/{name}") }
-}
-
-fn typed<K: DeserializeOwned>(value: Value) -> Result<K, String> {
-    serde_json::from_value(value).map_err(|error| error.to_string())
 }

@@ -7,9 +7,9 @@ use connect_api::http::HttpConnect;
 use connect_api::{ApiError, ConnectApi, Selector};
 use jiff::Timestamp;
 
-use super::Stop;
 use super::local;
 use super::projected_cluster::{Project, ProjectedCluster};
+use super::stop::Stop;
 use crate::controllers::clients::connect_factory::HttpFactory;
 use crate::controllers::connect_project;
 use crate::controllers::connector_deployment::observe::RecordRead;

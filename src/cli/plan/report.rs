@@ -15,8 +15,8 @@ use super::difference::{Change, Difference, Kind};
 use super::projected_cluster::{Invalid, Planned, shown};
 use super::simulation::{self, Action, Versions};
 use super::staged;
+use super::stop::Problem;
 use crate::controllers::connector_deployment::{intent, verification};
-use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::crd::{ConnectorDeployment, ConnectorDeploymentSpec, ConnectorStaged, ReadyWhen};
 
 const NEW: Style = AnsiColor::Green.on_default();
@@ -88,21 +88,6 @@ enum Outcome {
         #[serde(flatten)]
         outcome: staged::Projection,
     },
-}
-
-/// What a user has to correct first.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Problem {
-    /// The reason of the condition that the operator would report.
-    pub(super) reason: &'static str,
-    /// Its message.
-    pub(super) message: String,
-}
-
-impl From<ConditionUpdate> for Problem {
-    fn from(condition: ConditionUpdate) -> Self {
-        Self { reason: condition.reason.as_str(), message: condition.message }
-    }
 }
 
 /// Returns a note about what `Ready` waits for after the deployment.

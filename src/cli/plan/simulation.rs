@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use self::stage::Stage;
 use super::difference::{Change, Difference, Sides, differences};
-use super::report::Problem;
+use super::stop::Problem;
 use crate::controllers::connector_deployment::decide::{CallKind, Decision, Outcome, Step};
 use crate::controllers::connector_deployment::desired::Desired;
 use crate::controllers::connector_deployment::intent::{self, Target};

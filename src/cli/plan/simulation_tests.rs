@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use super::*;
 use crate::controllers::connector_deployment::application_urls::urls;
 use crate::controllers::connector_deployment::desired::{Contents, from_spec};
+use crate::controllers::connector_deployment::state;
 use crate::controllers::remote::{RegistryConnector, RegistryEntry};
-use crate::controllers::values::digest::KEY_LENGTH;
+use crate::controllers::values::digest::{Comparison, KEY_LENGTH};
 use crate::controllers::values::names::Names;
 use crate::crd::shared::RemoteIdentity;
 
@@ -95,19 +96,25 @@ fn foreseen_in(object: &ConnectorDeployment, record: &Value, granted: &[&str], r
     let wanted = intent::identity_in(object, remote, "europe-west1.gcp");
     let record = (!record.is_null()).then(|| Arc::new(serde_json::from_value(record.clone()).expect("a record")));
     let read = RecordRead { at: now(), record, key_held_by: None };
+    // The values before applying are known if they are those that were applied last.
+    let applied = state::shown(&object.status.clone().unwrap_or_default()).applied.and_then(|applied| applied.digest);
+    let own = key().digest(&desired(object).values);
+    let earlier = applied.filter(|digest| digest.compare(&own) == Comparison::Same).map(|_| desired(object));
+    let mut before = object.clone();
+    before.metadata.generation = Some(1);
     let mut desired = desired(object);
     desired.resolve(&urls(read.record.as_deref(), &object.status.clone().unwrap_or_default()));
     let desired = Ok(desired);
     let target = intent::target(object, None).expect("a connector");
     simulate(&Inputs {
         target: &target,
-        before: Some(object),
+        before: Some(&before),
         after: object,
         wanted: &wanted,
         registered,
         read: &read,
         desired: &desired,
-        earlier: None,
+        earlier: earlier.as_ref(),
         key: &DigestKey::new([2; KEY_LENGTH]),
         granted: &granted,
         now: now(),

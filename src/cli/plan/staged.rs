@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 pub(super) use self::difference::Difference;
-use super::report::Problem;
+use super::stop::Problem;
 use crate::controllers::connector_staged::decide::{self, Decision, Input, Memory, Step};
 use crate::controllers::connector_staged::desired;
 use crate::controllers::connector_staged::intent::{self, Intent};

@@ -31,7 +31,7 @@ use crate::security::quick;
 use crate::shop::{NAME, PROJECT, Shop};
 use crate::storm::operator::{Operator, Start, last_lines};
 use crate::unreliable::{Unreliable, Which, Wrong};
-use crate::verbs::{printed, run};
+use crate::verbs::run;
 
 /// The ConfigMap of the outputs.
 const OUTPUTS: &str = "tax-urls";

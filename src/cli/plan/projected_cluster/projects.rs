@@ -7,7 +7,7 @@ use kube::runtime::watcher::Event;
 
 use super::ProjectedCluster;
 use crate::cli::installs;
-use crate::cli::plan::Stop;
+use crate::cli::plan::stop::Stop;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::objects::secret;
 use crate::controllers::project_access::namespace_permissions::{NamespacePermissions, Permission};

@@ -49,7 +49,7 @@ async fn a_live_deployment_is_shown_with_its_project() {
     for (verb, expected) in [
         (&["-A", "status", "--all", "-o", "name"][..], "connectordeployment.connect-operator.io/tax"),
         (&["-A", "tree"], &namespace),
-        (&["-A", "doctor", "--operator-namespace", &namespace], &namespace),
+        (&["-A", "doctor", "--operator-namespace", &namespace], "needed in all namespaces"),
     ] {
         // Of other tests, too, whose deployments need not be healthy.
         let (_, shown, stderr) = run(sandbox, verb).await;

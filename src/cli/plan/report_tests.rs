@@ -1,6 +1,7 @@
 use simulation::Projection;
 
 use super::*;
+use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::reason::Reason;
 
 fn outcome(action: Action) -> Projection {

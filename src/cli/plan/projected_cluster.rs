@@ -199,8 +199,8 @@ impl ProjectedCluster {
         for object in staged {
             let concerned = changes(&self.projects, &object.namespace().unwrap_or_default(), &object.spec.project_ref);
             if concerned {
-                let user = || Planned { before: None, after: object.clone(), written: false, unchecked: None };
-                self.staged.entry(object_ref(object)).or_insert_with(user);
+                let concerned = || Planned { before: None, after: object.clone(), written: false, unchecked: None };
+                self.staged.entry(object_ref(object)).or_insert_with(concerned);
             }
         }
         for object in deployments {
@@ -212,8 +212,8 @@ impl ProjectedCluster {
                 || value_from::references(&object.spec).into_iter().any(uses);
             if concerned {
                 let before = Some(object.clone());
-                let user = || Planned { before, after: object.clone(), written: false, unchecked: None };
-                self.planned.entry(object_ref(object)).or_insert_with(user);
+                let concerned = || Planned { before, after: object.clone(), written: false, unchecked: None };
+                self.planned.entry(object_ref(object)).or_insert_with(concerned);
             }
         }
     }

@@ -233,11 +233,9 @@ fn publish<P: ProjectObject>(
     object_ref: &ObjectRef,
     remote: &Result<Arc<Remote>, ConditionUpdate>,
 ) {
-    let login = remote.as_ref().ok().map(|remote| remote.login());
     let region = object.project().region.clone();
     let http_api_url = object.project().effective_http_api_url();
-    let project =
-        Project { identity: object.project().identity(), region, http_api_url, remote: remote.clone(), login };
+    let project = Project { identity: object.project().identity(), region, http_api_url, remote: remote.clone() };
     let before = context.memory.projects.insert(object_ref, Some(project.clone())).flatten();
     if !before.is_some_and(|before| project.is_same(&before)) {
         context.enqueue_users_of_project(object_ref);

@@ -26,7 +26,7 @@ use crate::controllers::objects::secret;
 use crate::controllers::project_access::namespace_permissions::{NamespacePermissions, Permission};
 use crate::controllers::queue::requeue_timers::RequeueTimers;
 use crate::controllers::references::{Named, References};
-use crate::controllers::remote::{Login, Remote, Remotes};
+use crate::controllers::remote::{Remote, Remotes};
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::event_reason::EventReason;
 use crate::controllers::reporting::reason::ConditionState;
@@ -201,8 +201,6 @@ pub struct Project {
     pub http_api_url: String,
     /// The remote, or the condition that explains why it cannot be used.
     pub remote: Result<Arc<Remote>, ConditionUpdate>,
-    /// The credentials in use.
-    pub login: Option<Login>,
 }
 
 impl Project {
@@ -212,7 +210,6 @@ impl Project {
         before.identity == self.identity
             && before.region == self.region
             && before.http_api_url == self.http_api_url
-            && before.login == self.login
             && match (&before.remote, &self.remote) {
                 (Ok(one), Ok(other)) => Arc::ptr_eq(one, other),
                 (Err(one), Err(other)) => one == other,

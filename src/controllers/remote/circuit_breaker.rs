@@ -25,19 +25,11 @@ const TIMES_NOT_THERE: u32 = 4;
 /// A first failure with a shorter pause is not reported: most are over with the next call.
 const WORTH_REPORTING: Duration = Duration::from_secs(10);
 
-/// Who makes a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Caller {
-    /// The reconcile of a controller, and what reads a connector on behalf of some.
-    Reconcile,
-    /// The poller, which also finds out whether the remote works again.
-    Poller,
-}
-
 /// What a call concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallScope {
-    /// Listing the deployments of the project. Every project with Connect has this list, even if it is empty.
+    /// Listing the deployments of the project. Every project with Connect has this list, even if it is empty: no other
+    /// answer shows that the service has the project, so after a pause a list is tried first.
     List,
     /// Reading a deployment, which every decision needs.
     Read,
@@ -51,21 +43,9 @@ pub(super) enum CallScope {
 /// Permission to make one call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Permit {
-    client: u64,
     round: u64,
     at: Timestamp,
     scope: CallScope,
-}
-
-/// The state of the circuit breaker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BreakerState {
-    /// All calls pass.
-    Closed,
-    /// One LIST of the poller passes: no other answer shows that the service has the project.
-    HalfOpen,
-    /// No call passes until then.
-    Open(Timestamp),
 }
 
 /// The circuit breaker of one remote.
@@ -76,55 +56,25 @@ pub(super) struct CircuitBreaker {
     failures: u32,
     /// Counts how often it opened: of the calls that were under way together, one failure counts.
     round: u64,
-    /// Counts clients: answers to calls of a former client are ignored.
-    client: u64,
     good: Option<Timestamp>,
 }
 
 impl CircuitBreaker {
-    /// Returns the number of the client in use.
-    pub(super) fn client(&self) -> u64 {
-        self.client
-    }
-
-    /// Closes the circuit breaker for a client with new credentials.
-    pub(super) fn renew(&mut self) {
-        self.client += 1;
-        self.failures = 0;
-        if self.outage.take().is_some() {
-            self.good = None;
-        }
-    }
-
-    pub(super) fn position(&self, now: Timestamp) -> BreakerState {
-        match &self.outage {
-            None => BreakerState::Closed,
-            Some(outage) if outage.until <= now => BreakerState::HalfOpen,
-            Some(outage) => BreakerState::Open(outage.until),
-        }
-    }
-
     pub(super) fn outage(&self) -> Option<&Outage> {
         self.outage.as_ref()
     }
 
-    /// Returns the permission to call with that client, or the outage that forbids it.
-    pub(super) fn admit(
-        &self,
-        now: Timestamp,
-        caller: Caller,
-        scope: CallScope,
-        client: u64,
-    ) -> Result<Permit, &Outage> {
+    /// Returns the permission to call, or the outage that forbids it.
+    pub(super) fn admit(&self, now: Timestamp, scope: CallScope) -> Result<Permit, &Outage> {
         match &self.outage {
-            Some(outage) if caller == Caller::Reconcile || outage.until > now => Err(outage),
-            _ => Ok(Permit { client, round: self.round, at: now, scope }),
+            Some(outage) if scope != CallScope::List || outage.until > now => Err(outage),
+            _ => Ok(Permit { round: self.round, at: now, scope }),
         }
     }
 
     /// Records a successful answer. An outage ends only with a call that was sent after it began.
     pub(super) fn succeeded(&mut self, permit: Permit) {
-        if permit.client == self.client && permit.round == self.round {
+        if permit.round == self.round {
             self.outage = None;
             self.failures = 0;
             self.good = self.good.max(Some(permit.at));
@@ -140,9 +90,6 @@ impl CircuitBreaker {
             CallEffect::NotThere => OutageKind::ProjectNotFound,
             CallEffect::Outage(kind) => kind,
         };
-        if permit.client != self.client {
-            return;
-        }
         let first = permit.round == self.round;
         let (pause, binding) = match (kind, error.retry_after) {
             (OutageKind::CredentialsRejected | OutageKind::PermissionMissing | OutageKind::ProjectNotFound, _) => {

@@ -5,15 +5,19 @@ fn broken() -> ApiError {
     answered(503, None)
 }
 
-fn permit(circuit_breaker: &CircuitBreaker, now: Timestamp, caller: Caller) -> Permit {
-    circuit_breaker
-        .admit(now, caller, CallScope::Read, circuit_breaker.client())
-        .expect("the circuit breaker lets this call pass")
+/// Permits a read, or a list that tries whether an outage is over.
+fn permit(circuit_breaker: &CircuitBreaker, now: Timestamp) -> Permit {
+    let list = circuit_breaker.admit(now, CallScope::List).expect("the circuit breaker lets this call pass");
+    circuit_breaker.admit(now, CallScope::Read).unwrap_or(list)
+}
+
+fn is_closed(circuit_breaker: &CircuitBreaker) -> bool {
+    circuit_breaker.outage().is_none()
 }
 
 /// Opens a closed circuit breaker at `now`.
 fn fail(circuit_breaker: &mut CircuitBreaker, error: &ApiError, now: Timestamp) {
-    let permit = permit(circuit_breaker, now, Caller::Poller);
+    let permit = permit(circuit_breaker, now);
     circuit_breaker.failed(permit, error, now, &mut Jitter::new(3));
 }
 
@@ -95,9 +99,9 @@ fn pauses_grow_with_each_failed_probe_up_to_a_minute_and_restart_after_a_success
         now = until(&circuit_breaker);
     }
     assert_eq!(circuit_breaker.outage().map(|outage| outage.since), Some(START), "since the first failure");
-    let probe = permit(&circuit_breaker, now, Caller::Poller);
+    let probe = permit(&circuit_breaker, now);
     circuit_breaker.succeeded(probe);
-    assert_eq!(circuit_breaker.position(now), BreakerState::Closed);
+    assert!(is_closed(&circuit_breaker));
     fail(&mut circuit_breaker, &broken(), now);
     assert_eq!(until(&circuit_breaker), later(now, ONE_FAILURE), "one of few");
     now = until(&circuit_breaker);
@@ -115,7 +119,7 @@ fn one_failure_pauses_for_a_moment_only_if_nothing_else_was_requested() {
     ] {
         let mut circuit_breaker = CircuitBreaker::default();
         if worked {
-            let permit = permit(&circuit_breaker, START, Caller::Poller);
+            let permit = permit(&circuit_breaker, START);
             circuit_breaker.succeeded(permit);
         }
         fail(&mut circuit_breaker, &error, START);
@@ -126,9 +130,7 @@ fn one_failure_pauses_for_a_moment_only_if_nothing_else_was_requested() {
 
 /// A list at `now`, which is answered by that error or by a page.
 fn list(circuit_breaker: &mut CircuitBreaker, answer: Option<&ApiError>, now: Timestamp) {
-    let permit = circuit_breaker
-        .admit(now, Caller::Poller, CallScope::List, circuit_breaker.client())
-        .expect("the circuit breaker lets this call pass");
+    let permit = circuit_breaker.admit(now, CallScope::List).expect("the circuit breaker lets this call pass");
     match answer {
         Some(error) => circuit_breaker.failed(permit, error, now, &mut Jitter::new(3)),
         None => circuit_breaker.succeeded(permit),
@@ -143,11 +145,11 @@ fn only_a_page_ends_the_outage_of_a_project_whose_list_is_refused() {
         for _ in 0..tries {
             list(&mut circuit_breaker, Some(answer), now);
             now = until(&circuit_breaker);
-            assert_eq!(circuit_breaker.position(now), BreakerState::HalfOpen);
+            assert!(circuit_breaker.admit(now, CallScope::Read).is_err(), "a list tries first");
         }
         let kind = circuit_breaker.outage().map(|outage| outage.kind);
         list(&mut circuit_breaker, None, now);
-        assert_eq!(circuit_breaker.position(now), BreakerState::Closed, "a page");
+        assert!(is_closed(&circuit_breaker), "a page");
         (kind, now)
     };
     let (missing, gateway) = (answered(404, Some(ErrorCode::ResourceNotFound)), answered(404, None));
@@ -161,49 +163,43 @@ fn only_a_page_ends_the_outage_of_a_project_whose_list_is_refused() {
 #[test]
 fn calls_that_fail_together_count_as_one_failure() {
     let mut circuit_breaker = CircuitBreaker::default();
-    let permits: Vec<Permit> = (0..16).map(|_| permit(&circuit_breaker, START, Caller::Reconcile)).collect();
+    let permits: Vec<Permit> = (0..16).map(|_| permit(&circuit_breaker, START)).collect();
     for permit in permits {
         circuit_breaker.failed(permit, &broken(), START, &mut Jitter::new(3));
     }
     assert!(until(&circuit_breaker) <= later(START, FIRST_PAUSE));
-    assert_eq!(circuit_breaker.position(until(&circuit_breaker)), BreakerState::HalfOpen);
 }
 
 #[test]
 fn retry_after_is_kept_to_the_millisecond_whatever_else_is_answered() {
     let mut circuit_breaker = CircuitBreaker::default();
-    let (earlier, later_one) =
-        (permit(&circuit_breaker, START, Caller::Reconcile), permit(&circuit_breaker, START, Caller::Reconcile));
+    let (earlier, later_one) = (permit(&circuit_breaker, START), permit(&circuit_breaker, START));
     fail(&mut circuit_breaker, &retry_after(answered(429, None), 7_321), START);
     let end = later(START, Duration::from_millis(7_321));
     assert_eq!(until(&circuit_breaker), end);
     circuit_breaker.succeeded(earlier);
     circuit_breaker.failed(later_one, &broken(), at(1), &mut Jitter::new(3));
     let before = later(START, Duration::from_millis(7_320));
-    assert_eq!(
-        circuit_breaker.position(before),
-        BreakerState::Open(end),
-        "earlier calls neither close it nor shorten the pause"
-    );
-    for caller in [Caller::Reconcile, Caller::Poller] {
-        assert!(circuit_breaker.admit(before, caller, CallScope::Read, 0).is_err());
+    assert_eq!(until(&circuit_breaker), end, "earlier calls neither close it nor shorten the pause");
+    for scope in [CallScope::Read, CallScope::List] {
+        assert!(circuit_breaker.admit(before, scope).is_err());
     }
-    assert!(circuit_breaker.admit(end, Caller::Reconcile, CallScope::Read, 0).is_err(), "the poller tries first");
-    let probe = permit(&circuit_breaker, end, Caller::Poller);
+    assert!(circuit_breaker.admit(end, CallScope::Read).is_err(), "a list tries first");
+    let probe = permit(&circuit_breaker, end);
     circuit_breaker.succeeded(probe);
-    assert_eq!(circuit_breaker.position(end), BreakerState::Closed);
+    assert!(is_closed(&circuit_breaker));
 }
 
 #[test]
 fn a_later_retry_after_extends_the_pause_and_a_tiny_one_is_no_hot_loop() {
     let mut circuit_breaker = CircuitBreaker::default();
-    let second = permit(&circuit_breaker, START, Caller::Reconcile);
+    let second = permit(&circuit_breaker, START);
     fail(&mut circuit_breaker, &retry_after(answered(429, None), 2_000), START);
     circuit_breaker.failed(second, &retry_after(answered(429, None), 9_000), START, &mut Jitter::new(3));
     assert_eq!(until(&circuit_breaker), at(9));
 
     let mut circuit_breaker = CircuitBreaker::default();
-    let second = permit(&circuit_breaker, START, Caller::Reconcile);
+    let second = permit(&circuit_breaker, START);
     fail(&mut circuit_breaker, &retry_after(answered(429, None), 9_000), START);
     circuit_breaker.failed(second, &retry_after(answered(429, None), 2_000), START, &mut Jitter::new(3));
     assert_eq!(until(&circuit_breaker), at(9), "and a shorter one does not shorten it");
@@ -218,39 +214,18 @@ fn a_later_retry_after_extends_the_pause_and_a_tiny_one_is_no_hot_loop() {
 }
 
 #[test]
-fn only_new_credentials_or_a_later_success_end_an_outage_that_needs_a_user() {
+fn only_a_later_success_ends_an_outage_that_needs_a_user() {
     for error in [failure(Failure::CredentialsRefused), answered(403, None)] {
         let mut circuit_breaker = CircuitBreaker::default();
-        let (good, earlier) =
-            (permit(&circuit_breaker, START, Caller::Reconcile), permit(&circuit_breaker, START, Caller::Reconcile));
-        circuit_breaker.succeeded(good);
-        circuit_breaker.renew();
-        assert_eq!(circuit_breaker.health(), Health::Good { last_poll: START }, "{error}: nothing was wrong");
-        let earlier = Permit { client: circuit_breaker.client(), round: circuit_breaker.round, ..earlier };
+        let earlier = permit(&circuit_breaker, START);
         fail(&mut circuit_breaker, &error, START);
         circuit_breaker.succeeded(earlier);
         assert!(until(&circuit_breaker) >= later(START, UNTIL_REPAIRED), "{error}");
         assert!(until(&circuit_breaker) <= later(START, UNTIL_REPAIRED.mul_f64(1.1)), "{error}");
-
-        let old = Permit {
-            client: circuit_breaker.client(),
-            round: circuit_breaker.round,
-            at: START,
-            scope: CallScope::Read,
-        };
-        circuit_breaker.renew();
-        assert_eq!(
-            (circuit_breaker.position(START), circuit_breaker.health()),
-            (BreakerState::Closed, Health::Unknown),
-            "{error}"
-        );
-        circuit_breaker.failed(old, &error, START, &mut Jitter::new(3));
-        circuit_breaker.succeeded(old);
-        assert_eq!(
-            (circuit_breaker.position(START), circuit_breaker.health()),
-            (BreakerState::Closed, Health::Unknown),
-            "{error}: other client"
-        );
+        let again = until(&circuit_breaker);
+        let probe = permit(&circuit_breaker, again);
+        circuit_breaker.succeeded(probe);
+        assert_eq!(circuit_breaker.health(), Health::Good { last_poll: again }, "{error}");
     }
 }
 
@@ -262,7 +237,7 @@ fn health_reports_lasting_outages() {
     assert!(matches!(circuit_breaker.health(), Health::Failing(_)), "no call has succeeded yet");
 
     let mut circuit_breaker = CircuitBreaker::default();
-    let good = permit(&circuit_breaker, START, Caller::Poller);
+    let good = permit(&circuit_breaker, START);
     circuit_breaker.succeeded(good);
     assert_eq!(circuit_breaker.health(), Health::Good { last_poll: START });
     fail(&mut circuit_breaker, &broken(), at(1));
@@ -271,7 +246,7 @@ fn health_reports_lasting_outages() {
     assert!(matches!(circuit_breaker.health(), Health::Failing(outage) if outage.since == at(1)));
 
     let mut circuit_breaker = CircuitBreaker::default();
-    let good = permit(&circuit_breaker, START, Caller::Poller);
+    let good = permit(&circuit_breaker, START);
     circuit_breaker.succeeded(good);
     fail(&mut circuit_breaker, &retry_after(answered(429, None), 10_000), at(1));
     assert!(matches!(circuit_breaker.health(), Health::Failing(outage) if outage.kind == OutageKind::Throttled));

@@ -12,17 +12,11 @@ use connect_api::registry::StagedApi;
 use connect_api::{ApiError, ConnectApi, Selector};
 use jiff::Timestamp;
 
-use super::circuit_breaker::{CallScope, Caller};
+use super::circuit_breaker::CallScope;
 use super::{Connection, Remote};
 
-/// A client behind the circuit breaker of its remote.
-pub(super) struct GuardedClient {
-    pub(super) remote: Arc<Remote>,
-    pub(super) client: Arc<dyn Connection>,
-    /// Number of this client at the remote: credentials may have changed since.
-    pub(super) number: u64,
-    pub(super) caller: Caller,
-}
+/// The client of a remote behind its circuit breaker.
+pub(super) struct GuardedClient(pub(super) Arc<Remote>);
 
 impl Remote {
     /// Returns the client. Each call asks the circuit breaker first
@@ -30,41 +24,36 @@ impl Remote {
     /// to it afterwards, so callers need not. Do not keep it for longer than one reconcile.
     #[must_use]
     pub fn api(self: &Arc<Self>) -> impl ConnectApi + StagedApi + use<> {
-        self.guarded_client(Caller::Reconcile)
-    }
-
-    pub(super) fn guarded_client(self: &Arc<Self>, caller: Caller) -> GuardedClient {
-        let (client, number) = self.client();
-        GuardedClient { remote: Arc::clone(self), client, number, caller }
+        GuardedClient(Arc::clone(self))
     }
 }
 
 impl GuardedClient {
     async fn pass<'a, T>(
-        &self,
+        &'a self,
         operation: &'static str,
         scope: CallScope,
-        call: impl FnOnce() -> Answer<'a, T>,
+        call: impl FnOnce(&'a dyn Connection) -> Answer<'a, T>,
     ) -> Result<T, ApiError> {
-        let permit = self.remote.admit(operation, self.caller, scope, self.number)?;
-        let answer = call().await;
-        self.remote.report(permit, answer.as_ref().err());
+        let permit = self.0.admit(operation, scope)?;
+        let answer = call(&*self.0.client).await;
+        self.0.report(permit, answer.as_ref().err());
         answer
     }
 }
 
 impl ConnectApi for GuardedClient {
     fn deployments(&self, page: PageRequest) -> Answer<'_, Paged<Arc<Deployment>>> {
-        Box::pin(self.pass("queryDeployments", CallScope::List, move || self.client.deployments(page)))
+        Box::pin(self.pass("queryDeployments", CallScope::List, move |client| client.deployments(page)))
     }
 
     fn deployment<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Deployment>> {
         let operation = selector.operation("getDeploymentById", "getDeploymentByKey");
-        Box::pin(self.pass(operation, CallScope::Read, || self.client.deployment(selector)))
+        Box::pin(self.pass(operation, CallScope::Read, |client| client.deployment(selector)))
     }
 
     fn create<'a>(&'a self, draft: &'a DeploymentDraft, send_before: Timestamp) -> Answer<'a, Deployment> {
-        Box::pin(self.pass("createDeployment", CallScope::Other, move || self.client.create(draft, send_before)))
+        Box::pin(self.pass("createDeployment", CallScope::Other, move |client| client.create(draft, send_before)))
     }
 
     fn redeploy<'a>(
@@ -75,29 +64,29 @@ impl ConnectApi for GuardedClient {
         send_before: Timestamp,
     ) -> Answer<'a, Option<Deployment>> {
         let operation = selector.operation("updateDeploymentById", "updateDeploymentByKey");
-        let call = move || self.client.redeploy(selector, version, action, send_before);
+        let call = move |client: &'a dyn Connection| client.redeploy(selector, version, action, send_before);
         Box::pin(self.pass(operation, CallScope::Other, call))
     }
 
     fn undeploy<'a>(&'a self, selector: &'a Selector, send_before: Timestamp) -> Answer<'a, Option<Deployment>> {
         let operation = selector.operation("deleteDeploymentById", "deleteDeploymentByKey");
-        Box::pin(self.pass(operation, CallScope::Other, move || self.client.undeploy(selector, send_before)))
+        Box::pin(self.pass(operation, CallScope::Other, move |client| client.undeploy(selector, send_before)))
     }
 
     fn connector<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Connector>> {
         let operation = selector.operation("getConnectorById", "getConnectorByKey");
-        Box::pin(self.pass(operation, CallScope::Extra, || self.client.connector(selector)))
+        Box::pin(self.pass(operation, CallScope::Extra, |client| client.connector(selector)))
     }
 
     fn staged<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<ConnectorStaged>> {
         let operation = selector.operation("getConnectorStagedById", "getConnectorStagedByKey");
-        Box::pin(self.pass(operation, CallScope::Other, || self.client.staged(selector)))
+        Box::pin(self.pass(operation, CallScope::Other, |client| client.staged(selector)))
     }
 }
 
 impl StagedApi for GuardedClient {
     fn stage<'a>(&'a self, draft: &'a ConnectorStagedDraft, send_before: Timestamp) -> Answer<'a, ConnectorStaged> {
-        let call = move || self.client.stage(draft, send_before);
+        let call = move |client: &'a dyn Connection| client.stage(draft, send_before);
         Box::pin(self.pass("createConnectorStaged", CallScope::Other, call))
     }
 
@@ -108,12 +97,12 @@ impl StagedApi for GuardedClient {
         send_before: Timestamp,
     ) -> Answer<'a, Option<ConnectorStaged>> {
         let operation = selector.operation("updateConnectorStagedById", "updateConnectorStagedByKey");
-        let call = move || self.client.update(selector, update, send_before);
+        let call = move |client: &'a dyn Connection| client.update(selector, update, send_before);
         Box::pin(self.pass(operation, CallScope::Other, call))
     }
 
     fn discard<'a>(&'a self, selector: &'a Selector, send_before: Timestamp) -> Answer<'a, Option<ConnectorStaged>> {
         let operation = selector.operation("deleteConnectorStagedById", "deleteConnectorStagedByKey");
-        Box::pin(self.pass(operation, CallScope::Other, move || self.client.discard(selector, send_before)))
+        Box::pin(self.pass(operation, CallScope::Other, move |client| client.discard(selector, send_before)))
     }
 }

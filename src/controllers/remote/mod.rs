@@ -79,7 +79,7 @@ pub enum NotAdmitted {
 /// The health of a remote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Health {
-    /// No call has succeeded yet, or none since the credentials were replaced during an outage.
+    /// No call has succeeded yet.
     Unknown,
     /// It answers.
     Good {

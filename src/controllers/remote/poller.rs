@@ -10,7 +10,6 @@ use futures::{StreamExt, TryStreamExt, stream};
 use jiff::Timestamp;
 use tracing::Instrument as _;
 
-use super::circuit_breaker::{BreakerState, Caller};
 use super::guarded_client::GuardedClient;
 use super::records::{COUNT_AGE, Plan};
 use super::{PollRate, PolledRecord, Remote};
@@ -36,7 +35,7 @@ impl Remote {
     /// read is none.
     #[must_use]
     pub fn read_error(&self, object_ref: &ObjectRef) -> Option<ApiError> {
-        self.change(|state| state.records.error(object_ref))
+        self.look(|state| state.records.error(object_ref))
     }
 
     /// Polls `id` at this rate from now on, until [`Remote::forget`]. Only an observation that differs from the one
@@ -46,29 +45,22 @@ impl Remote {
         self.change(|state| state.records.poll(object_ref, id, rate, now, &mut state.jitter));
     }
 
-    /// Decides what to read next. If there is nothing, the poller counts as resting from here on.
+    /// Decides what to read next. After an outage, that is a list.
     fn plan(&self) -> Plan {
         let now = self.clock.now();
-        self.change(|state| {
-            let plan = match (state.circuit_breaker.position(now), state.counted) {
-                (BreakerState::Open(until), _) => Plan::Rest(until),
-                (BreakerState::Closed, Some((total, at))) if later(at, COUNT_AGE) > now => {
-                    state.records.plan(now, total)
-                }
-                (BreakerState::Closed | BreakerState::HalfOpen, _) => Plan::Count,
-            };
-            if !matches!(plan, Plan::Rest(_)) {
-                return plan;
-            }
-            let until = state.next_due();
-            state.resting_until = Some(until);
-            Plan::Rest(until)
+        self.look(|state| match (state.circuit_breaker.outage(), state.counted) {
+            (Some(outage), _) if outage.until > now => Plan::Rest(outage.until),
+            (None, Some((total, at))) if later(at, COUNT_AGE) > now => match state.records.plan(now, total) {
+                Plan::Rest(until) => Plan::Rest(until.min(later(at, COUNT_AGE))),
+                plan => plan,
+            },
+            _ => Plan::Count,
         })
     }
 
     /// Executes one plan; returns until when there is nothing to do, if so.
     pub(super) async fn round(self: &Arc<Self>) -> Option<Timestamp> {
-        let (plan, client) = (self.plan(), self.guarded_client(Caller::Poller));
+        let (plan, client) = (self.plan(), GuardedClient(Arc::clone(self)));
         if let Plan::Rest(until) = plan {
             return Some(until);
         }
@@ -84,20 +76,13 @@ impl Remote {
         None
     }
 
+    /// Reads how many deployments the project has, which also proves that the credentials work.
     async fn count(&self, client: &GuardedClient) {
         let at = self.clock.now();
         if let Ok(page) = client.deployments(PageRequest { limit: 1, offset: 0 }).await {
-            self.counted(client, u64::try_from(page.total).unwrap_or(0), at);
+            let total = u64::try_from(page.total).unwrap_or(0);
+            self.change(|state| state.counted = Some((total, at)));
         }
-    }
-
-    /// Records how many deployments the project has. It also proves that the credentials work: those of the client.
-    fn counted(&self, client: &GuardedClient, total: u64, at: Timestamp) {
-        self.change(|state| {
-            if state.circuit_breaker.client() == client.number {
-                state.counted = Some((total, at));
-            }
-        });
     }
 
     async fn read(&self, client: &GuardedClient, ids: Vec<Box<str>>) {
@@ -147,9 +132,11 @@ impl Remote {
             }
             (at, asked) = (asked, self.clock.now());
         }
-        self.counted(client, total, started);
-        // An observed record is due later than the start of the list.
-        self.change(|state| state.records.retain_due(&mut due, started));
+        self.change(|state| {
+            state.counted = Some((total, started));
+            // An observed record is due later than the start of the list.
+            state.records.retain_due(&mut due, started);
+        });
         self.read(client, due).await;
     }
 }

@@ -1,14 +1,14 @@
 use std::time::Duration;
 
 use clock::{between, later};
-use connect_api::ErrorCode;
 use connect_api::error::Failure;
+use connect_api::{ErrorCode, Rate};
 use futures::FutureExt;
 
 use super::*;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::remote::testing::{
-    Bench, Call, Mood, START, answered, at, failure, id, object_ref, retry_after, settings, until,
+    Bench, Call, Mood, START, answered, at, failure, id, object_ref, retry_after, until,
 };
 use crate::controllers::remote::{Health, NotAdmitted, OutageKind, PollRate};
 
@@ -235,7 +235,7 @@ async fn a_dead_remote_costs_few_calls_and_whoever_was_refused_is_enqueued_once_
     let mut bench = Bench::new(100, 2);
     bench.settle().await;
     let project = ObjectRef::project("default", "shop");
-    assert!(bench.remote.join(&project, &settings("secret", 10), None), "the same settings need no client");
+    bench.remote.join(&project, Rate::per_second(10));
     bench.service.world().mood = Mood::Fails(failure(Failure::NotSent));
     request_reads(&bench, 0..100);
     bench.settle().await;
@@ -320,21 +320,6 @@ async fn a_project_without_rights_is_called_once_in_five_minutes() {
 }
 
 #[tokio::test]
-async fn the_resting_poller_is_notified_only_of_what_is_due_earlier() {
-    let bench = Bench::new(10, 16);
-    let notified = || bench.remote.notify.notified().now_or_never().is_some();
-    assert_eq!(bench.settle().await, at(600));
-    bench.remote.poll(&object_ref(1), &id(1), PollRate::Settled(Duration::from_hours(2)));
-    assert!(!notified(), "not due before its next round");
-    bench.remote.poll(&object_ref(1), &id(1), SETTLED);
-    assert!(notified());
-    assert!(bench.settle().await <= at(330));
-    request_reads(&bench, [2, 3]);
-    assert!(notified());
-    assert!(!notified(), "once is enough");
-}
-
-#[tokio::test]
 async fn an_unreadable_registry_does_not_open_the_circuit_breaker() {
     for (case, error) in [
         ("it is broken", answered(503, None)),
@@ -352,20 +337,6 @@ async fn an_unreadable_registry_does_not_open_the_circuit_breaker() {
         assert!(bench.remote.enter(&object_ref(1)).await.is_ok(), "{case}");
         assert!(matches!(bench.remote.health(), Health::Good { .. }), "{case}");
     }
-}
-
-#[tokio::test]
-async fn a_count_with_former_credentials_does_not_count() {
-    let bench = Bench::new(10, 16);
-    let mut round = Box::pin(bench.remote.round());
-    assert_eq!(round.as_mut().now_or_never(), None, "the answer is under way");
-    let project = ObjectRef::project("default", "shop");
-    assert!(bench.remote.join(&project, &settings("other", 10), Some(bench.service.clone())));
-    assert_eq!(round.await, None);
-    assert!(!bench.remote.has_answered());
-    bench.settle().await;
-    assert!(bench.remote.has_answered());
-    assert_eq!(bench.service.calls(), [COUNT, COUNT]);
 }
 
 #[tokio::test]

@@ -152,11 +152,6 @@ impl Records {
         self.entries.iter().filter(|(_, entry)| entry.pending.is_some()).map(|(object_ref, _)| object_ref)
     }
 
-    /// Returns a time before which nothing is due.
-    pub(super) fn next(&self) -> Timestamp {
-        self.next
-    }
-
     /// Takes the observation, or registers a pending read.
     pub(super) fn take(
         &mut self,
@@ -208,6 +203,9 @@ impl Records {
 
     /// Decides what to read next, of a project with so many deployments.
     pub(super) fn plan(&mut self, now: Timestamp, total: u64) -> Plan {
+        if self.next > now {
+            return Plan::Rest(self.next);
+        }
         let ids = |chosen: &dyn Fn(&Entry) -> bool| -> BTreeSet<&str> {
             self.entries.values().filter(|entry| chosen(entry)).map(|entry| &*entry.id).collect()
         };

@@ -116,8 +116,6 @@ pub(super) struct RegistryCache {
     entries: BTreeMap<RegistryKey, Entry>,
     /// The connector that each object names, and its interval: one each.
     named: BTreeMap<ObjectRef, (RegistryKey, Duration)>,
-    /// What was read until then does not count: it was read with other credentials.
-    distrusted_until: Option<Timestamp>,
 }
 
 impl RegistryCache {
@@ -134,7 +132,7 @@ impl RegistryCache {
     /// Returns what was read of the connector at `newer_than` or later.
     pub(super) fn known(&self, name: &RegistryKey, newer_than: Timestamp) -> Option<RegistryEntry> {
         let known = self.entries.get(name)?.known.as_ref();
-        known.filter(|known| known.at >= newer_than && Some(known.at) > self.distrusted_until).cloned()
+        known.filter(|known| known.at >= newer_than).cloned()
     }
 
     /// Returns the connectors that are due, each with the time after which it has to be read. Removes those that no object
@@ -147,8 +145,8 @@ impl RegistryCache {
         self.entries.retain(|name, _| intervals.contains_key(name));
         let due = self.entries.iter().filter_map(|(name, entry)| {
             let at = entry.known.as_ref()?.at;
-            let due = Some(at) <= self.distrusted_until || later(at, intervals.get(name).copied()?) <= now;
-            due.then(|| (name.clone(), later(at, Duration::from_nanos(1))))
+            let is_due = later(at, intervals.get(name).copied()?) <= now;
+            is_due.then(|| (name.clone(), later(at, Duration::from_nanos(1))))
         });
         due.collect()
     }
@@ -175,11 +173,6 @@ impl RegistryCache {
     /// Returns all objects that name a connector.
     pub(super) fn object_refs(&self) -> impl Iterator<Item = &ObjectRef> {
         self.named.keys()
-    }
-
-    /// Marks everything as outdated: what was read with other credentials does not count.
-    pub(super) fn distrust(&mut self, now: Timestamp) {
-        self.distrusted_until = Some(now);
     }
 
     pub(super) fn forget(&mut self, object_ref: &ObjectRef) {

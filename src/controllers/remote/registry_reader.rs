@@ -8,7 +8,6 @@ use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use tracing::Instrument as _;
 
-use super::circuit_breaker::Caller;
 use super::{RegistryAnswer, RegistryConnector, RegistryEntry, RegistryKey, Remote};
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::spans;
@@ -30,7 +29,7 @@ impl Remote {
         interval: Duration,
         newer_than: Timestamp,
     ) -> Result<RegistryEntry, ApiError> {
-        let known = self.change(|state| {
+        let known = self.look(|state| {
             state.registry_cache.note(object_ref, name, interval);
             state.registry_cache.known(name, newer_than)
         });
@@ -42,13 +41,13 @@ impl Remote {
 
     /// Ends the object's interest in a connector.
     pub fn forget_registry_entry(&self, object_ref: &ObjectRef) {
-        self.change(|state| state.registry_cache.forget(object_ref));
+        self.look(|state| state.registry_cache.forget(object_ref));
     }
 
     /// Reads the connectors that are due. What is held back while the circuit breaker is open stays due.
     pub(super) async fn refresh_registry(self: &Arc<Self>) {
         let now = self.clock.now();
-        let due = self.change(|state| state.registry_cache.due(now));
+        let due = self.look(|state| state.registry_cache.due(now));
         if due.is_empty() {
             return;
         }
@@ -64,12 +63,12 @@ impl Remote {
         newer_than: Timestamp,
         object_ref: Option<&ObjectRef>,
     ) -> Result<RegistryEntry, ApiError> {
-        let reader = self.change(|state| state.registry_cache.reader(name));
+        let reader = self.look(|state| state.registry_cache.reader(name));
         let _reading = reader.lock().await;
-        if let Some(known) = self.change(|state| state.registry_cache.known(name, newer_than)) {
+        if let Some(known) = self.look(|state| state.registry_cache.known(name, newer_than)) {
             return Ok(known);
         }
-        let (client, at) = (self.guarded_client(Caller::Reconcile), self.clock.now());
+        let (client, at) = (self.api(), self.clock.now());
         let answer = match connector(&client, name).await {
             // Nothing was asked, so it is no answer.
             Err(error) if error.is_held_back() => return Err(error),

@@ -1,14 +1,12 @@
 use connect_api::Selector;
 use connect_api::error::Failure;
 use connect_api::model::{Connector, ConnectorStaged, IsPreviewable};
-use futures::FutureExt;
 use futures::future;
 
 use super::*;
 use crate::controllers::remote::PollRate;
-use crate::controllers::remote::tasks::REGISTRY;
 use crate::controllers::remote::testing::{
-    Bench, Call, Mood, START, answered, failure, id, object_ref, retry_after, settings, until,
+    Bench, Call, Mood, START, answered, failure, id, object_ref, retry_after, until,
 };
 
 const INTERVAL: Duration = Duration::from_mins(5);
@@ -150,29 +148,6 @@ async fn a_read_that_is_held_back_is_no_answer() {
 }
 
 #[tokio::test]
-async fn what_was_read_with_former_credentials_does_not_count() {
-    let mut bench = Bench::new(0, 16);
-    let project = ObjectRef::project("default", "shop");
-    publish(&bench, 0, 1);
-    let remote = Arc::clone(&bench.remote);
-    let (one, tax) = (object_ref(1), name(0));
-    let mut read = Box::pin(remote.registry_entry(&one, &tax, INTERVAL, START));
-    assert!(read.as_mut().now_or_never().is_none(), "the answer is under way");
-    publish(&bench, 0, 2);
-    assert!(bench.remote.join(&project, &settings("other", 10), Some(bench.service.clone())));
-    assert_eq!(version(&read.await.expect("it was read")), Some(1));
-    bench.clock.step(Duration::from_secs(1));
-    let again = entry(&bench, 1, 0, START).await.expect("it is read again");
-    assert_eq!((version(&again), bench.service.calls()), (Some(2), vec![call(0), call(0)]));
-    bench.enqueued();
-
-    publish(&bench, 0, 3);
-    assert!(bench.remote.join(&project, &settings("third", 10), Some(bench.service.clone())));
-    bench.pass(REGISTRY).await;
-    assert!(bench.enqueued().contains(&object_ref(1)), "it is read again, and differs");
-}
-
-#[tokio::test]
 async fn an_object_that_names_another_connector_or_is_gone_is_not_kept() {
     let mut bench = Bench::new(0, 16);
     for (object, number) in [(0, 0), (1, 0), (0, 1)] {
@@ -186,9 +161,9 @@ async fn an_object_that_names_another_connector_or_is_gone_is_not_kept() {
     bench.pass(INTERVAL * 2).await;
     let calls = bench.service.calls();
     assert!(calls.contains(&call(1)) && !calls.contains(&call(0)), "{calls:?}");
-    assert_eq!(bench.remote.object_refs(), [object_ref(0)]);
+    assert_eq!(bench.remote.object_refs_and_projects(), [object_ref(0)]);
     bench.remote.forget_registry_entry(&object_ref(0));
-    assert_eq!(bench.remote.object_refs(), []);
+    assert_eq!(bench.remote.object_refs_and_projects(), []);
 }
 
 #[test]

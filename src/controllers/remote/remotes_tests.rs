@@ -133,38 +133,26 @@ async fn rejected_settings_change_nothing() {
 }
 
 #[tokio::test]
-async fn new_credentials_close_the_circuit_breaker_and_polling_goes_on() {
+async fn new_credentials_are_tried_at_once_and_whoever_waited_is_enqueued() {
     let mut bench = Bench::new();
     bench.service.world().mood = Mood::Fails(failure(Failure::CredentialsRefused));
-    let remote = bench.claim(&project("one"), "wrong", 10);
-    assert!(remote.polled_record(&object_ref(1), &id(1), START).is_none());
+    let wrong = bench.claim(&project("one"), "wrong", 10);
+    assert!(wrong.polled_record(&object_ref(1), &id(1), START).is_none());
     assert_eq!(bench.next().await, project("one"));
     assert_eq!(bench.next().await, object_ref(1), "it has to report why it waits");
-    assert!(matches!(remote.health(), Health::Failing(why) if why.kind == OutageKind::CredentialsRejected));
-    assert!(matches!(remote.enter(&object_ref(2)).await, Err(NotAdmitted::CircuitOpen(_))));
+    assert!(matches!(wrong.health(), Health::Failing(why) if why.kind == OutageKind::CredentialsRejected));
+    assert!(matches!(wrong.enter(&object_ref(2)).await, Err(NotAdmitted::CircuitOpen(_))));
 
     bench.service.world().mood = Mood::Works;
-    assert!(Arc::ptr_eq(&bench.claim(&project("one"), "right", 10), &remote));
-    let mut enqueued = vec![bench.next().await, bench.next().await];
-    while !enqueued.contains(&object_ref(1)) {
-        enqueued.push(bench.next().await);
-    }
-    assert!(enqueued.contains(&object_ref(2)), "the object that waited for the circuit breaker");
-    assert!(enqueued.contains(&project("one")), "the project that reports it");
-    assert!(matches!(remote.health(), Health::Good { .. }));
+    let right = bench.claim(&project("one"), "right", 10);
+    assert_ne!(right.login(), wrong.login(), "what the former credentials were refused may be sent again");
+    let mut enqueued = vec![bench.next().await, bench.next().await, bench.next().await];
+    enqueued.sort();
+    let mut expected = [object_ref(1), object_ref(2), project("one")];
+    expected.sort();
+    assert_eq!(enqueued, expected, "those that waited for the circuit breaker, and the project that reports it");
+    assert!(matches!(right.health(), Health::Good { .. }));
     assert_eq!(bench.clients().len(), 2);
-}
-
-#[tokio::test]
-async fn new_credentials_are_tried_at_once_even_if_nothing_is_due() {
-    let mut bench = Bench::new();
-    let remote = bench.claim(&project("one"), "right", 10);
-    until(|| remote.has_answered()).await;
-    bench.quiet();
-    bench.service.world().mood = Mood::Fails(failure(Failure::CredentialsRefused));
-    bench.claim(&project("one"), "wrong", 10);
-    assert_eq!(bench.next().await, project("one"));
-    assert!(matches!(remote.health(), Health::Failing(why) if why.kind == OutageKind::CredentialsRejected));
 }
 
 #[tokio::test]
@@ -245,49 +233,4 @@ fn settings_compare_all_fields_and_do_not_show_the_secret() {
     assert_ne!(base, settings("a recognisable secret", 11));
     assert_ne!(base, Settings { scopes: Some("manage_connectors_deployments:demo".into()), ..base.clone() });
     assert!(!format!("{base:?}").contains("recognisable"));
-}
-
-/// A factory that uses the registry while it makes a client, as one does that waits for a thread which uses it.
-struct Reentrant {
-    remotes: std::sync::OnceLock<Arc<Remotes>>,
-    service: Arc<Service>,
-}
-
-impl Reentrant {
-    fn reenter(&self) {
-        let remotes = self.remotes.get().expect("the registry was created");
-        assert!(remotes.of(&project("one")).is_none() && remotes.object_refs().is_empty());
-    }
-}
-
-impl ConnectFactory for Reentrant {
-    fn connect(&self, _: &Settings) -> Result<Arc<dyn Connection>, String> {
-        self.reenter();
-        Ok(self.service.clone())
-    }
-
-    fn commerce(&self, _: &Settings, _: &str) -> Result<Arc<dyn CommerceApi>, String> {
-        self.reenter();
-        Err("made without the lock".into())
-    }
-}
-
-#[tokio::test]
-async fn clients_are_made_without_the_lock_of_the_registry() {
-    let clock = Clock::stepped(START);
-    let factory = Arc::new(Reentrant { remotes: std::sync::OnceLock::new(), service: Service::new(&clock) });
-    let (enqueue, _enqueued) = unbounded_channel();
-    let remotes = Remotes::new(clock.clone(), factory.clone(), enqueue, 16, 1, metrics(&clock));
-    assert!(factory.remotes.set(remotes.clone()).is_ok());
-    let (sender, done) = tokio::sync::oneshot::channel();
-    let runtime = tokio::runtime::Handle::current();
-    // In a thread of its own, because a lock that is held would block it for ever.
-    std::thread::spawn(move || {
-        let _entered = runtime.enter();
-        let commerce = remotes.commerce(&settings("secret", 10), "http://api.test").err();
-        let claimed = remotes.claim(&project("one"), &settings("secret", 10)).is_ok();
-        let _ = sender.send((commerce, claimed));
-    });
-    let done = in_time(done).await.expect("no lock is held while a client is made");
-    assert_eq!(done, Ok((Some("made without the lock".to_owned()), true)));
 }

@@ -56,11 +56,6 @@ impl PartialEq for Settings {
 impl Eq for Settings {}
 
 impl Settings {
-    /// What stays the same when credentials are rotated: address, project key and API client.
-    pub(super) fn identity(&self) -> (&str, &str, &str) {
-        (&self.api_url, &self.project_key, &self.client_id)
-    }
-
     pub(super) fn with_rate(&self, requests_per_second: Rate) -> Self {
         Self { requests_per_second, ..self.clone() }
     }

@@ -3,44 +3,36 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use clock::{Clock, between, later};
-use connect_api::ApiError;
+use clock::{Clock, between};
 use connect_api::error::Failure;
 use connect_api::scopes::{self, Right};
+use connect_api::{ApiError, Rate};
 use jiff::Timestamp;
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::sync::{Notify, OwnedSemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, watch};
 
-use super::circuit_breaker::{CallScope, Caller, CircuitBreaker, Permit};
+use super::circuit_breaker::{CallScope, CircuitBreaker, Permit};
 use super::concurrency_limiter::ConcurrencyLimiter;
 use super::jitter::Jitter;
-use super::records::{COUNT_AGE, Records};
+use super::records::Records;
 use super::registry::RegistryCache;
 use super::{Connection, Health, NotAdmitted, Outage, OutageKind, Settings};
 use crate::controllers::object_ref::ObjectRef;
 use crate::metrics::Metrics;
 use crate::mutex::Mutex;
 
-/// Number of remotes that this process has opened; tells them apart, also after they closed.
-static OPENED: AtomicU64 = AtomicU64::new(0);
-
 /// Identifies the credentials that a remote is called with: another value means other credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Login {
-    remote: u64,
-    client: u64,
-}
+pub struct Login(u64);
 
-/// One remote project.
+/// One remote project, called with one set of credentials.
 pub struct Remote {
-    serial: u64,
+    login: Login,
     pub(super) clock: Clock,
-    /// Notified when the poller must plan again.
-    pub(super) notify: Notify,
-    /// Notified after each change, for those that wait for the end of a pause.
-    changed: Notify,
+    pub(super) client: Arc<dyn Connection>,
+    /// Notifies the poller, and those that wait for the end of a pause, after each change of the state.
+    pub(super) changes: watch::Sender<()>,
     enqueue: UnboundedSender<ObjectRef>,
     pub(super) metrics: Arc<Metrics>,
     // A panic of a holder leaves nothing half-done that matters: missing observations are read again.
@@ -60,29 +52,22 @@ pub(super) struct RemoteState {
     pub(super) enqueue: Vec<ObjectRef>,
     /// Objects that were refused a permit because of an outage; they are enqueued when it is over.
     refused: BTreeSet<ObjectRef>,
-    pub(super) client: Arc<dyn Connection>,
     /// The settings of the client.
     pub(super) settings: Settings,
-    /// The settings of each claiming project.
-    pub(super) claims: BTreeMap<ObjectRef, Settings>,
+    /// The rate of each claiming project.
+    pub(super) claims: BTreeMap<ObjectRef, Rate>,
     /// No project claims it any more.
     pub(super) closed: bool,
-    /// Until when the poller rests; `None` once it is notified.
-    pub(super) resting_until: Option<Timestamp>,
 }
 
-/// The part of the state whose changes enqueue the claiming projects.
-#[derive(PartialEq, Eq)]
-struct ReportedHealth {
-    health: mem::Discriminant<Health>,
-    outage: Option<OutageKind>,
-}
+/// The part of the health whose changes enqueue the claiming projects.
+type ReportedHealth = (mem::Discriminant<Health>, Option<OutageKind>);
 
 impl RemoteState {
     fn reported_health(&self) -> ReportedHealth {
         let health = self.circuit_breaker.health();
         let outage = if let Health::Failing(outage) = &health { Some(outage.kind) } else { None };
-        ReportedHealth { health: mem::discriminant(&health), outage }
+        (mem::discriminant(&health), outage)
     }
 
     /// Enqueues the objects that a change concerns: those that were refused a permit, once calls pass again, and the claiming
@@ -97,7 +82,7 @@ impl RemoteState {
         }
         self.enqueue.extend(self.claims.keys().cloned());
         self.log_health();
-        if after.outage.is_some() {
+        if after.1.is_some() {
             // No reads from now on: the objects that wait for one have to report why.
             self.enqueue.extend(self.records.waiting().cloned());
         }
@@ -107,7 +92,7 @@ impl RemoteState {
     fn log_health(&self) {
         let project = &self.settings.project_key;
         match self.circuit_breaker.health() {
-            Health::Unknown => tracing::info!(%project, "trying the remote project with new credentials"),
+            Health::Unknown => {}
             Health::Good { .. } => tracing::info!(%project, "the remote project answers"),
             Health::Failing(Outage { kind, error, until, .. }) => {
                 tracing::warn!(%project, ?kind, %error, %until, "the remote project is not usable");
@@ -134,22 +119,15 @@ impl RemoteState {
     fn object_refs(&self) -> impl Iterator<Item = &ObjectRef> {
         self.records.object_refs().chain(self.registry_cache.object_refs()).chain(&self.refused)
     }
-
-    /// Returns when the poller must act.
-    pub(super) fn next_due(&self) -> Timestamp {
-        if let Some(outage) = self.circuit_breaker.outage() {
-            return outage.until;
-        }
-        self.counted.map_or(Timestamp::MIN, |(_, at)| later(at, COUNT_AGE)).min(self.records.next())
-    }
 }
 
 impl Remote {
+    /// Creates a remote that nobody claims yet. `number` tells it apart from others, and is the seed of its jitter.
     pub(super) fn new(
         clock: Clock,
         enqueue: UnboundedSender<ObjectRef>,
         concurrency: usize,
-        seed: u64,
+        number: u64,
         client: Arc<dyn Connection>,
         settings: Settings,
         metrics: Arc<Metrics>,
@@ -159,26 +137,16 @@ impl Remote {
             concurrency_limiter: ConcurrencyLimiter::new(concurrency, settings.requests_per_second),
             records: Records::default(),
             registry_cache: RegistryCache::default(),
-            jitter: Jitter::new(seed),
+            jitter: Jitter::new(number),
             counted: None,
             enqueue: Vec::new(),
             refused: BTreeSet::new(),
-            client,
             settings,
             claims: BTreeMap::new(),
             closed: false,
-            resting_until: None,
         };
-        let serial = OPENED.fetch_add(1, Ordering::Relaxed);
-        Self {
-            serial,
-            clock,
-            notify: Notify::new(),
-            changed: Notify::new(),
-            enqueue,
-            metrics,
-            state: Mutex::new(state),
-        }
+        let (login, changes) = (Login(number), watch::Sender::new(()));
+        Self { login, clock, client, changes, enqueue, metrics, state: Mutex::new(state) }
     }
 
     /// Waits for a permit: until the project has answered for the first time, and during a pause that only the log reports.
@@ -187,15 +155,13 @@ impl Remote {
     /// # Errors
     /// Why there is no permit.
     pub async fn enter(&self, object_ref: &ObjectRef) -> Result<OwnedSemaphorePermit, NotAdmitted> {
-        let waiting = self.change(|state| state.concurrency_limiter.wait(&object_ref.namespace));
+        let waiting = self.look(|state| state.concurrency_limiter.wait(&object_ref.namespace));
         let permit = waiting.await.map_err(|_| NotAdmitted::Moved)?;
-        loop {
-            let changed = self.changed.notified();
-            if self.admits(object_ref)? {
-                return Ok(permit);
-            }
-            changed.await;
+        let mut changes = self.changes.subscribe();
+        while !self.admits(object_ref)? {
+            changes.changed().await.map_err(|_| NotAdmitted::Moved)?;
         }
+        Ok(permit)
     }
 
     /// Whether an object with a permit may call the remote now, or has to wait for the end of a pause.
@@ -212,16 +178,10 @@ impl Remote {
         Ok(state.circuit_breaker.outage().is_none() && state.counted.is_some())
     }
 
-    /// Identifies the credentials that the remote is called with now.
+    /// Identifies the credentials that the remote is called with.
     #[must_use]
     pub fn login(&self) -> Login {
-        Login { remote: self.serial, client: self.state.lock().circuit_breaker.client() }
-    }
-
-    /// Returns the client, and its number at the remote.
-    pub(super) fn client(&self) -> (Arc<dyn Connection>, u64) {
-        let state = self.state.lock();
-        (Arc::clone(&state.client), state.circuit_breaker.client())
+        self.login
     }
 
     /// Returns the settings of its client.
@@ -246,8 +206,7 @@ impl Remote {
     /// not name its scopes.
     #[must_use]
     pub fn lacking(&self, rights: &[Right]) -> Vec<Right> {
-        let state = self.state.lock();
-        scopes::missing(rights, &state.client.granted().unwrap_or_default(), &state.settings.project_key)
+        scopes::missing(rights, &self.client.granted().unwrap_or_default(), &self.settings().project_key)
     }
 
     /// Removes all that is kept for `object_ref`, such as polls and pending reads.
@@ -255,9 +214,9 @@ impl Remote {
         self.change(|state| state.forget(object_ref));
     }
 
-    /// Returns every object that something is kept for, such as polls and pending reads.
-    pub(super) fn object_refs(&self) -> Vec<ObjectRef> {
-        self.state.lock().object_refs().cloned().collect()
+    /// Returns every object that something is kept for, such as polls and pending reads, and the claiming projects.
+    pub(super) fn object_refs_and_projects(&self) -> Vec<ObjectRef> {
+        self.look(|state| state.object_refs().chain(state.claims.keys()).cloned().collect())
     }
 
     /// Whether the deployments of the project were listed with the credentials of a claiming project. A successful
@@ -270,18 +229,12 @@ impl Remote {
     /// Returns the scopes of the newest token; `None` before the first one.
     #[must_use]
     pub fn scopes(&self) -> Option<Vec<String>> {
-        self.state.lock().client.scopes()
+        self.client.scopes()
     }
 
-    pub(super) fn admit(
-        &self,
-        operation: &'static str,
-        caller: Caller,
-        scope: CallScope,
-        client: u64,
-    ) -> Result<Permit, ApiError> {
+    pub(super) fn admit(&self, operation: &'static str, scope: CallScope) -> Result<Permit, ApiError> {
         let now = self.clock.now();
-        self.state.lock().circuit_breaker.admit(now, caller, scope, client).map_err(|outage| ApiError {
+        self.state.lock().circuit_breaker.admit(now, scope).map_err(|outage| ApiError {
             operation,
             failure: Failure::HeldBack,
             // A status contains this message, and each attempt has another correlation id (rule 21).
@@ -318,22 +271,23 @@ impl Remote {
         });
     }
 
-    /// Changes the state, then enqueues the affected objects, and notifies the poller if it must act earlier than planned.
+    /// Uses the state, without a change that concerns anybody else.
+    pub(super) fn look<T>(&self, look: impl FnOnce(&mut RemoteState) -> T) -> T {
+        look(&mut self.state.lock())
+    }
+
+    /// Changes the state, then enqueues the affected objects, and notifies whoever waits for a change.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut RemoteState) -> T) -> T {
         let mut state = self.state.lock();
         let before = state.reported_health();
         let result = change(&mut state);
         state.enqueue_affected(&before);
-        let first = state.next_due();
-        if state.resting_until.take_if(|until| first < *until).is_some() {
-            self.notify.notify_one();
-        }
         for object_ref in mem::take(&mut state.enqueue) {
             // The receiver is gone only when the operator shuts down.
             let _ = self.enqueue.send(object_ref);
         }
         drop(state);
-        self.changed.notify_waiters();
+        self.changes.send_replace(());
         result
     }
 }

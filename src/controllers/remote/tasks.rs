@@ -4,7 +4,6 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clock::later;
 use connect_api::trace;
 use futures::{FutureExt, future};
 use tracing::Instrument as _;
@@ -19,17 +18,18 @@ impl Remote {
     /// Runs the tasks for ever.
     pub(super) async fn run(self: Arc<Self>) {
         let poller = async {
+            let mut changes = self.changes.subscribe();
             loop {
-                let until = match self.guarded("poll", self.round()).await {
-                    Some(Some(until)) => until,
-                    Some(None) => continue,
-                    None => later(self.clock.now(), LONGEST_PAUSE),
-                };
-                tokio::select! {
-                    // In order, so that the same events have the same effect each time a test runs.
-                    biased;
-                    () = self.clock.sleep_until(until) => {}
-                    () = self.notify.notified() => {}
+                changes.mark_unchanged();
+                match self.guarded("poll", self.round()).await {
+                    Some(Some(until)) => tokio::select! {
+                        // In order, so that the same events have the same effect each time a test runs.
+                        biased;
+                        () = self.clock.sleep_until(until) => {}
+                        _ = changes.changed() => {}
+                    },
+                    Some(None) => {}
+                    None => self.clock.sleep(LONGEST_PAUSE).await,
                 }
             }
         };

@@ -26,7 +26,6 @@ fn project() -> Project {
         region: "europe-west1.gcp".into(),
         http_api_url: "https://api.europe-west1.gcp.commercetools.com".into(),
         remote: Err(ConditionUpdate::new(Reason::Queued, "not needed here")),
-        login: None,
     }
 }
 

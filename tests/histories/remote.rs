@@ -149,10 +149,6 @@ impl Connection for Line {
     fn scopes(&self) -> Option<Vec<String>> {
         None
     }
-
-    fn granted(&self) -> Option<Vec<String>> {
-        None
-    }
 }
 
 impl Line {

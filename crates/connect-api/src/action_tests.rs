@@ -215,6 +215,12 @@ fn extra_headers_are_sensitive_and_cannot_take_the_place_of_others() {
         ("the type", Preset::SERVICE, ("content-type", "text/plain"), Some("header `content-type` cannot be set")),
         ("the connection", Preset::SERVICE, ("TE", "chunked"), Some("header `te` cannot be set")),
         (
+            "the encoding",
+            Preset::SERVICE,
+            ("Transfer-Encoding", "chunked"),
+            Some("header `transfer-encoding` cannot be set"),
+        ),
+        (
             "a proxy's",
             Preset::SERVICE,
             ("Proxy-Authorization", "x"),

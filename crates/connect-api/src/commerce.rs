@@ -4,25 +4,22 @@
 //! Read-only, and limited to where a resource points to: destinations also contain credentials, which are never
 //! decoded. `http/commerce.rs` sends the requests. Source of the members below: the vendor's reference of the HTTP API.
 
-use super::ApiError;
+use serde::{Deserialize, Serialize};
+
 use super::api::Answer;
-use super::model::{Destination, Extension, Subscription};
+use super::model::Destination;
 
-/// The HTTP API of one project. `None` represents a 404 from the service itself (`ResourceNotFound`).
+/// The HTTP API of one project.
 pub trait CommerceApi: Send + Sync {
-    /// `getExtensionByKey`: reads an API Extension.
+    /// `getExtensionByKey`, `getSubscriptionByKey`: returns where a resource points to; `None` represents a 404 from the
+    /// service itself (`ResourceNotFound`).
     ///
-    /// Needs [`super::scopes::Right::ReadExtensions`].
-    fn extension<'a>(&'a self, key: &'a str) -> Answer<'a, Option<Extension>>;
-
-    /// `getSubscriptionByKey`: reads a Subscription.
-    ///
-    /// Needs [`super::scopes::Right::ReadSubscriptions`].
-    fn subscription<'a>(&'a self, key: &'a str) -> Answer<'a, Option<Subscription>>;
+    /// Needs [`super::scopes::Right::ReadExtensions`] or [`super::scopes::Right::ReadSubscriptions`].
+    fn destination<'a>(&'a self, name: &'a ResourceName) -> Answer<'a, Option<Destination>>;
 }
 
 /// The kind of a resource that a connector's script creates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ResourceKind {
     /// An API Extension: the service calls a URL.
     Extension,
@@ -48,15 +45,4 @@ pub struct ResourceName {
     pub kind: ResourceKind,
     /// The key, unique in the project.
     pub key: String,
-}
-
-/// Returns where a resource points to, or `None` if it does not exist.
-///
-/// # Errors
-/// Returns the error of the API call.
-pub async fn destination(api: &dyn CommerceApi, name: &ResourceName) -> Result<Option<Destination>, ApiError> {
-    match name.kind {
-        ResourceKind::Extension => Ok(api.extension(&name.key).await?.map(|found| found.destination)),
-        ResourceKind::Subscription => Ok(api.subscription(&name.key).await?.map(|found| found.destination)),
-    }
 }

@@ -7,7 +7,7 @@ use serde::de::{DeserializeOwned, Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use crate::text::{LONGEST_WORD, is_unsafe};
+use crate::text::is_unsafe;
 
 /// Decodes null like an absent member, as the type's default.
 ///
@@ -66,25 +66,13 @@ where
 pub struct Records<T, const MOST: usize> {
     /// Those elements.
     pub read: Vec<T>,
-    /// The others.
-    pub left_out: LeftOut,
+    /// Number of the others.
+    pub left_out: usize,
 }
-
-/// The elements of a list that were omitted.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct LeftOut {
-    /// Number of the elements that cannot be decoded, or are too many.
-    pub count: usize,
-    /// Ids, or keys, of the first ones that cannot be decoded, as far as they have any.
-    pub ids: Vec<String>,
-}
-
-/// Maximum number of omitted elements that are named.
-pub(crate) const MOST_IDS: usize = 5;
 
 impl<'de, T: DeserializeOwned, const MOST: usize> Deserialize<'de> for Records<T, MOST> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(Self { read: Vec::new(), left_out: LeftOut::default() })
+        deserializer.deserialize_seq(Self { read: Vec::new(), left_out: 0 })
     }
 }
 
@@ -97,36 +85,14 @@ impl<'de, T: DeserializeOwned, const MOST: usize> Visitor<'de> for Records<T, MO
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut elements: A) -> Result<Self, A::Error> {
         while let Some(element) = elements.next_element::<&RawValue>()? {
-            let fits = self.read.len() < MOST;
-            if let Some(read) = fits.then(|| serde_json::from_str(element.get()).ok()).flatten() {
-                self.read.push(read);
-                continue;
-            }
-            self.left_out.count += 1;
-            if fits && self.left_out.ids.len() < MOST_IDS {
-                self.left_out.ids.extend(name(element));
+            let read = if self.read.len() < MOST { serde_json::from_str(element.get()).ok() } else { None };
+            match read {
+                Some(read) => self.read.push(read),
+                None => self.left_out += 1,
             }
         }
         Ok(self)
     }
-}
-
-/// Returns the id of an element that cannot be decoded, otherwise its key.
-fn name(element: &RawValue) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Named {
-        #[serde(default, deserialize_with = "usable")]
-        id: Option<String>,
-        #[serde(default, deserialize_with = "usable")]
-        key: Option<String>,
-    }
-    // The log has them, so nothing else than an id or a key may get there.
-    let is_id = |text: &String| {
-        (1..=LONGEST_WORD).contains(&text.len())
-            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
-    };
-    let Named { id, key } = serde_json::from_str(element.get()).ok()?;
-    id.filter(is_id).or(key.filter(is_id))
 }
 
 /// Decodes an id, which becomes part of URLs, statuses and messages.

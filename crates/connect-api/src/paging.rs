@@ -12,7 +12,7 @@ use futures::stream::{self, Stream, TryStreamExt as _};
 
 use super::api::{Answer, PageRequest};
 use super::model::{Connector, ConnectorStaged, Deployment, Paged};
-use super::registry::{ConnectorQuery, StagedQuery};
+use super::registry::ConnectorQuery;
 use super::routes::{LARGEST_OFFSET, LARGEST_PAGE};
 use super::{ApiError, ConnectApi, HttpConnect};
 
@@ -27,12 +27,9 @@ pub fn connectors<'a>(
     all(|it: &Connector| &it.id, move |page| Box::pin(api.search(query, page)) as Answer<'a, _>)
 }
 
-/// Streams every staged connector that matches, as far as lists reach.
-pub fn connectors_staged<'a>(
-    api: &'a HttpConnect,
-    query: &'a StagedQuery,
-) -> impl Stream<Item = Result<ConnectorStaged, ApiError>> + Send + 'a {
-    all(|it: &ConnectorStaged| &it.id, move |page| Box::pin(api.all_staged(query, page)) as Answer<'a, _>)
+/// Streams every staged connector, as far as lists reach.
+pub fn connectors_staged(api: &HttpConnect) -> impl Stream<Item = Result<ConnectorStaged, ApiError>> + Send + '_ {
+    all(|it: &ConnectorStaged| &it.id, move |page| Box::pin(api.all_staged(page)) as Answer<'_, _>)
 }
 
 /// Streams every deployment of the project, as far as lists reach.

@@ -1,4 +1,4 @@
-//! The operations on staged connectors as a trait in domain terms, and the queries of the registry (contract section 5.1).
+//! The operations on staged connectors as a trait in domain terms, and the query of the registry (contract section 5.1).
 //!
 //! The trait is separate from [`super::ConnectApi`], whose callers need deployments only. Its rules for `None`,
 //! `send_before`, masking and repeating apply here too. It addresses a region, not a project in the path: the token
@@ -50,49 +50,16 @@ pub struct ConnectorQuery {
     pub sort: Vec<String>,
 }
 
-/// Selects staged connectors (contract section 3); the default selects all.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StagedQuery {
-    /// `true`: only private ones; `false`: only public ones. Differs from `private` of [`ConnectorQuery`].
-    pub is_private: Option<bool>,
-    /// Systems that the connectors integrate with.
-    pub integration_types: Vec<IntegrationType>,
-    /// Sort order; syntax and fields are unspecified.
-    pub sort: Vec<String>,
-}
-
 impl ConnectorQuery {
     /// Returns the query parameters of `searchConnectors` in a fixed order.
     #[must_use]
     pub fn parameters(&self) -> Vec<(&'static str, String)> {
-        let mut parameters = Parameters::default();
-        parameters.add("text", &self.text);
-        parameters.add("private", &self.private);
-        parameters.add("creator.company", &self.creator_company);
-        parameters.add("integrationTypes", &self.integration_types);
-        parameters.add("sort", &self.sort);
-        parameters.0
-    }
-}
-
-impl StagedQuery {
-    /// Returns the query parameters of `queryConnectorsStaged` in a fixed order.
-    #[must_use]
-    pub fn parameters(&self) -> Vec<(&'static str, String)> {
-        let mut parameters = Parameters::default();
-        parameters.add("isPrivate", &self.is_private);
-        parameters.add("integrationTypes", &self.integration_types);
-        parameters.add("sort", &self.sort);
-        parameters.0
-    }
-}
-
-#[derive(Default)]
-struct Parameters(Vec<(&'static str, String)>);
-
-impl Parameters {
-    fn add<'v, V: ToString + 'v>(&mut self, name: &'static str, values: impl IntoIterator<Item = &'v V>) {
-        self.0.extend(values.into_iter().map(|value| (name, value.to_string())));
+        let text = self.text.iter().map(|text| ("text", text.clone()));
+        let private = self.private.iter().map(|private| ("private", private.to_string()));
+        let company = self.creator_company.iter().map(|company| ("creator.company", company.clone()));
+        let types = self.integration_types.iter().map(|word| ("integrationTypes", word.to_string()));
+        let sort = self.sort.iter().map(|sort| ("sort", sort.clone()));
+        text.chain(private).chain(company).chain(types).chain(sort).collect()
     }
 }
 
@@ -120,13 +87,6 @@ mod tests {
             ("sort", "key"),
         ];
         assert_eq!(query.parameters(), expected.map(|(name, value)| (name, value.to_owned())));
-        let query = StagedQuery {
-            is_private: Some(false),
-            integration_types: vec![IntegrationType::SomethingElse],
-            sort: words(&["key"]),
-        };
-        let expected = [("isPrivate", "false"), ("integrationTypes", "other"), ("sort", "key")];
-        assert_eq!(query.parameters(), expected.map(|(name, value)| (name, value.to_owned())));
-        assert!(ConnectorQuery::default().parameters().is_empty() && StagedQuery::default().parameters().is_empty());
+        assert!(ConnectorQuery::default().parameters().is_empty());
     }
 }

@@ -43,17 +43,6 @@ pub async fn within<T>(id: Id, work: impl Future<Output = T>) -> T {
     CURRENT.scope(id, work).await
 }
 
-/// Carries the caller's id, if any, into `work` that a separate task runs.
-pub fn carried<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
-    let id = current();
-    async move {
-        match id {
-            Some(id) => within(id, work).await,
-            None => work.await,
-        }
-    }
-}
-
 /// Returns the id of the current work, if any.
 #[must_use]
 pub fn current() -> Option<Id> {

@@ -13,6 +13,7 @@ use super::names::is_key;
 use super::refusal::cut;
 use super::staged::repository::{self, Found, RepositoryProblem};
 use super::staged::{KnownRepository, Outcomes, Specification};
+use super::yaml;
 use connect_api::model::Repository;
 
 /// The content of a dev server.
@@ -89,11 +90,7 @@ impl Catalogue {
     /// # Errors
     /// If the text is neither, has an unknown member, or breaks a rule; the error names the entry.
     pub fn parse(text: &str) -> Result<Self, CatalogueError> {
-        let mut catalogue: Self = serde_saphyr::from_str(text).map_err(|error| {
-            // Only the first line: the others quote the file, which may contain client secrets.
-            let text = error.to_string();
-            CatalogueError(text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned())
-        })?;
+        let mut catalogue: Self = yaml::parse(text).map_err(CatalogueError)?;
         for connector in &mut catalogue.connectors {
             if connector.id.is_empty() {
                 connector.id = id_from(&connector.key, connector.staged);

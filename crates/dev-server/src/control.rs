@@ -23,10 +23,11 @@ use super::connector::ConnectorDefinition;
 use super::faults::Fault;
 use super::logs::{LogSeverity, LogType};
 use super::refusal::Refusal;
-use super::resources::{Creation, ScriptResourceType};
+use super::resources::Creation;
 use super::state::Shared;
 use super::variant::{Variant, parse_duration};
 use connect_api::ErrorCode;
+use connect_api::commerce::ResourceKind;
 use connect_api::model::{DeclaredApplication, DeclaredGlobal, DeploymentStatus, RedeployAction};
 
 type Answer = Result<Response, Refusal>;
@@ -214,7 +215,7 @@ async fn list_resources(State(shared): State<Arc<Shared>>) -> Response {
 struct Removed {
     project: String,
     #[serde(rename = "type")]
-    kind: ScriptResourceType,
+    kind: ResourceKind,
     key: String,
 }
 

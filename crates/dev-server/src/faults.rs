@@ -11,6 +11,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use super::variant::Variant;
+use super::yaml;
 use connect_api::routes::OPERATIONS;
 
 /// Whether the operation happens despite the fault.
@@ -192,10 +193,7 @@ impl FaultFile {
     /// # Errors
     /// If the text is neither, or a fault is not valid; the error says what to change.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let file: Self = serde_saphyr::from_str(text).map_err(|error| {
-            let text = error.to_string();
-            text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned()
-        })?;
+        let file: Self = yaml::parse(text)?;
         for (index, fault) in file.faults.iter().enumerate() {
             fault.check().map_err(|what| format!("faults[{index}]: {what}"))?;
         }

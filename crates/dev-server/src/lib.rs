@@ -45,6 +45,7 @@ mod tokens;
 mod values;
 mod variant;
 pub mod world;
+mod yaml;
 
 pub use actions::{ActionDefinition, ActionFile, ActionHeaders};
 pub use applications::{local_url, parse_application};
@@ -58,7 +59,7 @@ pub use history::{Happened, Moment};
 pub use list::ListQuery;
 pub use options::{DEPLOY_DURATION, Options, TOKEN_LIFETIME};
 pub use refusal::Refusal;
-pub use resources::{Creation, Resource, ScriptResource, ScriptResourceType};
+pub use resources::{Creation, Resource, ScriptResource};
 pub use server::{DESCRIPTION, DESCRIPTION_PATH, DevServer, DevServerError, run};
 pub use staged::{KnownRepository, KnownTag, Outcomes, Specification};
 pub use state_file::StateError;

@@ -5,24 +5,16 @@
 //! never called.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::ids::Ids;
 use super::refusal::Refusal;
 use connect_api::Selector;
 use connect_api::commerce::{ResourceKind, ResourceName};
-use connect_api::model::{ApplicationDeployment, Destination, Extension, Subscription};
+use connect_api::model::{ApplicationDeployment, Destination};
 
 /// Host and topic of a destination outside the deployment.
 const ELSEWHERE: &str = "elsewhere";
-
-/// Kind of a resource, as in the catalogue and in `/_dev`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ScriptResourceType {
-    /// An API Extension.
-    Extension,
-    /// A Subscription.
-    Subscription,
-}
 
 /// What a script does with a resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,7 +34,7 @@ pub enum Creation {
 pub struct ScriptResource {
     /// Kind of the resource.
     #[serde(rename = "type")]
-    pub kind: ScriptResourceType,
+    pub kind: ResourceKind,
     /// Key, unique in the project. If two deployments create it, the later one replaces it.
     pub key: String,
     /// Application that is its destination: one with a URL for an Extension, one with a topic for a Subscription.
@@ -60,7 +52,7 @@ pub struct Resource {
     pub project: String,
     /// Kind.
     #[serde(rename = "type")]
-    pub kind: ScriptResourceType,
+    pub kind: ResourceKind,
     /// Key.
     pub key: String,
     /// Id.
@@ -114,11 +106,11 @@ impl Resources {
     }
 
     /// Removes a resource and returns whether it existed.
-    pub(super) fn remove(&mut self, project: &str, kind: ScriptResourceType, key: &str) -> bool {
+    pub(super) fn remove(&mut self, project: &str, kind: ResourceKind, key: &str) -> bool {
         self.take(project, kind, key).is_some()
     }
 
-    fn take(&mut self, project: &str, kind: ScriptResourceType, key: &str) -> Option<Resource> {
+    fn take(&mut self, project: &str, kind: ResourceKind, key: &str) -> Option<Resource> {
         let place =
             self.0.iter().position(|known| known.project == project && known.kind == kind && known.key == key)?;
         Some(self.0.remove(place))
@@ -129,45 +121,29 @@ impl Resources {
         self.0.retain(|known| known.deployment != deployment);
     }
 
-    fn find(&self, project: &str, name: &ResourceName) -> Result<&Resource, Refusal> {
-        let kind = match name.kind {
-            ResourceKind::Extension => ScriptResourceType::Extension,
-            ResourceKind::Subscription => ScriptResourceType::Subscription,
-        };
-        let found = self.0.iter().find(|known| known.project == project && known.kind == kind && known.key == name.key);
-        found.ok_or_else(|| Refusal::not_found(&Selector::Key(name.key.clone())))
-    }
-
     /// Returns a resource as `getExtensionByKey` and `getSubscriptionByKey` show it.
-    pub(super) fn read(&self, project: &str, name: &ResourceName) -> Result<serde_json::Value, Refusal> {
-        let Resource { id, version, key, destination, .. } = self.find(project, name)?.clone();
-        let shown = match name.kind {
-            ResourceKind::Extension => serde_json::to_value(Extension { id, version, key: Some(key), destination }),
-            ResourceKind::Subscription => {
-                serde_json::to_value(Subscription { id, version, key: Some(key), destination })
-            }
-        };
-        Ok(shown.expect("records of strings and numbers can always be written as JSON"))
+    pub(super) fn read(&self, project: &str, name: &ResourceName) -> Result<Value, Refusal> {
+        let is_meant = |known: &&Resource| known.project == project && known.kind == name.kind && known.key == name.key;
+        let found = self.0.iter().find(is_meant);
+        let found = found.ok_or_else(|| Refusal::not_found(&Selector::Key(name.key.clone())))?;
+        let Resource { id, version, key, destination, .. } = found;
+        Ok(json!({"id": id, "version": version, "key": key, "destination": destination}))
     }
 }
 
-fn destination(
-    kind: ScriptResourceType,
-    application: &ApplicationDeployment,
-    creation: Creation,
-) -> Option<Destination> {
+fn destination(kind: ResourceKind, application: &ApplicationDeployment, creation: Creation) -> Option<Destination> {
     let elsewhere = match creation {
         Creation::Created => false,
         Creation::Elsewhere => true,
         Creation::Omitted => return None,
     };
     match kind {
-        ScriptResourceType::Extension => {
+        ResourceKind::Extension => {
             let url = application.url.as_deref()?.trim_end_matches('/');
             let url = if elsewhere { format!("https://{ELSEWHERE}.example/check") } else { format!("{url}/check") };
             Some(Destination { kind: Destination::HTTP.to_owned(), url: Some(url), ..Destination::default() })
         }
-        ScriptResourceType::Subscription => {
+        ResourceKind::Subscription => {
             let topic = application.topic.as_deref()?;
             Some(topic_destination(topic, elsewhere))
         }

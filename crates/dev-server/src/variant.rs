@@ -6,266 +6,210 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// First status of a deployment after a create or a redeploy (contract section 7).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FirstStatus {
-    /// `Deploying`, as observed.
-    #[default]
-    Deploying,
-    /// `Queued` for a fifth of the deploy duration, then `Deploying`.
-    Queued,
+/// Defines the values of choices, with their names; the first one of each is the default.
+macro_rules! choices {
+    ($($(#[$meta:meta])* $name:ident {
+        $(#[$first_meta:meta])* $first:ident = $first_word:literal,
+        $($(#[$value_meta:meta])* $value:ident = $word:literal,)*
+    })*) => {$(
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum $name {
+            $(#[$first_meta])*
+            #[default]
+            #[serde(rename = $first_word)]
+            $first,
+            $($(#[$value_meta])* #[serde(rename = $word)] $value,)*
+        }
+    )*};
 }
 
-/// Content of `details` of a new deployment until its first build ends (contract section 15.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum NewDetails {
-    /// The running build.
-    #[default]
-    Build,
-    /// No build.
-    Empty,
-}
-
-/// How answers show optional members without a value (contract section 15.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Absent {
-    /// They are left out.
-    #[default]
-    Omitted,
-    /// `key`, `documentationUrl`, `supportUrl`, `logoUrl`, and `message` of a report entry are null.
-    Null,
-}
-
-/// Behaviour of the two log endpoints. They disappear after 2027-01-31; the answer after that is unspecified (contract
-/// section 3).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Logs {
-    /// They serve logs.
-    #[default]
-    #[serde(rename = "served")]
-    Served,
-    /// They answer 400.
-    #[serde(rename = "400")]
-    BadRequest,
-    /// They answer 404.
-    #[serde(rename = "404")]
-    NotFound,
-    /// They answer 410.
-    #[serde(rename = "410")]
-    Gone,
-    /// They answer 500.
-    #[serde(rename = "500")]
-    Broken,
-}
-
-/// Answer for a project that the catalogue does not list, such as one without Connect: unspecified.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum UnknownProject {
-    /// The project is served, and is empty at first.
-    #[default]
-    #[serde(rename = "served")]
-    Served,
-    /// 400 with `InvalidPathParam`.
-    #[serde(rename = "400")]
-    Invalid,
-    /// 403 with `AuthorizationError`.
-    #[serde(rename = "403")]
-    Forbidden,
-    /// 404 with `ResourceNotFound`.
-    #[serde(rename = "404")]
-    NotFound,
-}
-
-/// When `version` of a deployment or staged connector increases (contract section 10).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Versions {
-    /// With each accepted update and delete.
-    #[default]
-    Update,
-    /// Also with each change of the status.
-    Status,
-}
-
-/// When a redeploy changes `details.build.id` (contract section 7).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum BuildIds {
-    /// When the redeploy is accepted.
-    #[default]
-    Start,
-    /// When the redeploy ends; a new deployment has no build until its first build ends.
-    End,
-    /// Never.
-    Never,
-}
-
-/// When reads show new plain values.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ValuesShow {
-    /// When the redeploy is accepted.
-    #[default]
-    Start,
-    /// When the redeploy ends.
-    End,
-}
-
-/// How the service changes plain values.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Normalise {
-    /// Values are stored as sent.
-    #[default]
-    No,
-    /// Whitespace at both ends is removed.
-    Trim,
-    /// Variables that were not sent get their defaults.
-    Defaults,
-}
-
-/// Effect of a partial list of values in a redeploy (contract section 6.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Partial {
-    /// Values that were not sent are kept.
-    #[default]
-    Merge,
-    /// Values that were not sent are removed.
-    Replace,
-}
-
-/// Effect of a redeploy with `updateConnector` that names an application which the newer version adds (contract section
-/// 6.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AddedApplications {
-    /// The application is added to the deployment.
-    #[default]
-    Accept,
-    /// The redeploy is refused with `DeploymentApplicationDoNotBelong`.
-    Refuse,
-}
-
-/// Whether a deployment lists applications that the create left out (contract section 4.4).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LeftOutApplications {
-    /// They are not listed.
-    #[default]
-    Absent,
-    /// They are listed without values and without a URL.
-    Listed,
-}
-
-/// Whether a deployment shows an optional member (contract section 4.4).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Shown {
-    /// The member is shown.
-    #[default]
-    Shown,
-    /// The member is left out.
-    Hidden,
-}
-
-/// Effect of a DELETE of a `Queued`, `Deploying` or `Undeploying` deployment (contract section 7).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DeleteBusy {
-    /// Aborts what runs and undeploys.
-    #[default]
-    Accept,
-    /// Refuses with `DeploymentInvalidStatusTransition`.
-    Refuse,
-}
-
-/// How a connector that is ready for certification is certified.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Certification {
-    /// After a delay, without interaction.
-    #[default]
-    Automatic,
-    /// When `/_dev` or a test finishes the certification.
-    ByHand,
-}
-
-/// Whether a certified connector can be certified again (contract section 6.2, `publish`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CertifiedAgain {
-    /// If it changed since it was published.
-    #[default]
-    Changed,
-    /// Never; versions that are published later stay certified and public.
-    Never,
-}
-
-impl CertifiedAgain {
-    pub(super) fn is_never(self) -> bool {
-        self == Self::Never
+choices! {
+    /// First status of a deployment after a create or a redeploy (contract section 7).
+    FirstStatus {
+        /// `Deploying`, as observed.
+        Deploying = "deploying",
+        /// `Queued` for a fifth of the deploy duration, then `Deploying`.
+        Queued = "queued",
     }
-}
 
-/// Effect of a new repository or tag on the permission to deploy a staged connector as a preview.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum NewTag {
-    /// The permission stays.
-    #[default]
-    KeepsPreview,
-    /// The permission must be requested again.
-    ResetsPreview,
-}
+    /// Content of `details` of a new deployment until its first build ends (contract section 15.1).
+    NewDetails {
+        /// The running build.
+        Build = "build",
+        /// No build.
+        Empty = "empty",
+    }
 
-/// When the service reports an invalid repository, tag or `connect.yaml` (contract section 5.3, *likely too*).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RepositoryCheck {
-    /// When the repository is set.
-    #[default]
-    AtOnce,
-    /// In the reports of the preview request and of publishing.
-    Later,
-}
+    /// How answers show optional members without a value (contract section 15.1).
+    Absent {
+        /// They are left out.
+        Omitted = "omitted",
+        /// `key`, `documentationUrl`, `supportUrl`, `logoUrl`, and `message` of a report entry are null.
+        Null = "null",
+    }
 
-/// Error code for an update while publishing runs (contract section 6.2).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PublishingCode {
-    /// `ConnectorStagedInCertification`.
-    #[default]
-    InCertification,
-    /// `ConnectorStagedPreviewRequestUnderProcess`.
-    PreviewRequest,
-    /// `InvalidJsonInput`.
-    Invalid,
-}
+    /// Behaviour of the two log endpoints. They disappear after 2027-01-31; the answer after that is unspecified (contract
+    /// section 3).
+    Logs {
+        /// They serve logs.
+        Served = "served",
+        /// They answer 400.
+        BadRequest = "400",
+        /// They answer 404.
+        NotFound = "404",
+        /// They answer 410.
+        Gone = "410",
+        /// They answer 500.
+        Broken = "500",
+    }
 
-/// Which actions of an update of a staged connector take effect if one of them is refused (contract section 6).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum StagedUpdates {
-    /// None.
-    #[default]
-    AllOrNothing,
-    /// Those before the refused one.
-    OneByOne,
-}
+    /// Answer for a project that the catalogue does not list, such as one without Connect: unspecified.
+    UnknownProject {
+        /// The project is served, and is empty at first.
+        Served = "served",
+        /// 400 with `InvalidPathParam`.
+        Invalid = "400",
+        /// 403 with `AuthorizationError`.
+        Forbidden = "403",
+        /// 404 with `ResourceNotFound`.
+        NotFound = "404",
+    }
 
-/// Body of the 404 answer to a DELETE of a staged connector that does not exist (contract section 5.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DeleteNotFound {
-    /// An error with `ResourceNotFound`.
-    #[default]
-    Body,
-    /// No body.
-    Empty,
+    /// When `version` of a deployment or staged connector increases (contract section 10).
+    Versions {
+        /// With each accepted update and delete.
+        Update = "update",
+        /// Also with each change of the status.
+        Status = "status",
+    }
+
+    /// When a redeploy changes `details.build.id` (contract section 7).
+    BuildIds {
+        /// When the redeploy is accepted.
+        Start = "start",
+        /// When the redeploy ends; a new deployment has no build until its first build ends.
+        End = "end",
+        /// Never.
+        Never = "never",
+    }
+
+    /// When reads show new plain values.
+    ValuesShow {
+        /// When the redeploy is accepted.
+        Start = "start",
+        /// When the redeploy ends.
+        End = "end",
+    }
+
+    /// How the service changes plain values.
+    Normalise {
+        /// Values are stored as sent.
+        No = "no",
+        /// Whitespace at both ends is removed.
+        Trim = "trim",
+        /// Variables that were not sent get their defaults.
+        Defaults = "defaults",
+    }
+
+    /// Effect of a partial list of values in a redeploy (contract section 6.1).
+    Partial {
+        /// Values that were not sent are kept.
+        Merge = "merge",
+        /// Values that were not sent are removed.
+        Replace = "replace",
+    }
+
+    /// Effect of a redeploy with `updateConnector` that names an application which the newer version adds (contract section
+    /// 6.1).
+    AddedApplications {
+        /// The application is added to the deployment.
+        Accept = "accept",
+        /// The redeploy is refused with `DeploymentApplicationDoNotBelong`.
+        Refuse = "refuse",
+    }
+
+    /// Whether a deployment lists applications that the create left out (contract section 4.4).
+    LeftOutApplications {
+        /// They are not listed.
+        Absent = "absent",
+        /// They are listed without values and without a URL.
+        Listed = "listed",
+    }
+
+    /// Whether a deployment shows an optional member (contract section 4.4).
+    Shown {
+        /// The member is shown.
+        Shown = "shown",
+        /// The member is left out.
+        Hidden = "hidden",
+    }
+
+    /// Effect of a DELETE of a `Queued`, `Deploying` or `Undeploying` deployment (contract section 7).
+    DeleteBusy {
+        /// Aborts what runs and undeploys.
+        Accept = "accept",
+        /// Refuses with `DeploymentInvalidStatusTransition`.
+        Refuse = "refuse",
+    }
+
+    /// How a connector that is ready for certification is certified.
+    Certification {
+        /// After a delay, without interaction.
+        Automatic = "automatic",
+        /// When `/_dev` or a test finishes the certification.
+        ByHand = "by-hand",
+    }
+
+    /// Whether a certified connector can be certified again (contract section 6.2, `publish`).
+    CertifiedAgain {
+        /// If it changed since it was published.
+        Changed = "changed",
+        /// Never; versions that are published later stay certified and public.
+        Never = "never",
+    }
+
+    /// Effect of a new repository or tag on the permission to deploy a staged connector as a preview.
+    NewTag {
+        /// The permission stays.
+        KeepsPreview = "keeps-preview",
+        /// The permission must be requested again.
+        ResetsPreview = "resets-preview",
+    }
+
+    /// When the service reports an invalid repository, tag or `connect.yaml` (contract section 5.3, *likely too*).
+    RepositoryCheck {
+        /// When the repository is set.
+        AtOnce = "at-once",
+        /// In the reports of the preview request and of publishing.
+        Later = "later",
+    }
+
+    /// Error code for an update while publishing runs (contract section 6.2).
+    PublishingCode {
+        /// `ConnectorStagedInCertification`.
+        InCertification = "in-certification",
+        /// `ConnectorStagedPreviewRequestUnderProcess`.
+        PreviewRequest = "preview-request",
+        /// `InvalidJsonInput`.
+        Invalid = "invalid",
+    }
+
+    /// Which actions of an update of a staged connector take effect if one of them is refused (contract section 6).
+    StagedUpdates {
+        /// None.
+        AllOrNothing = "all-or-nothing",
+        /// Those before the refused one.
+        OneByOne = "one-by-one",
+    }
+
+    /// Body of the 404 answer to a DELETE of a staged connector that does not exist (contract section 5.1).
+    DeleteNotFound {
+        /// An error with `ResourceNotFound`.
+        Body = "body",
+        /// No body.
+        Empty = "empty",
+    }
 }
 
 /// One choice for each point that the contract leaves open. The default is the most favourable reading for clients.
@@ -347,41 +291,25 @@ impl Variant {
     pub fn set(&mut self, choice: &str) -> Result<(), String> {
         let wrong = || format!("`{choice}` is not a variant; use {VARIANTS}");
         let (name, value) = choice.split_once('=').ok_or_else(wrong)?;
-        match name {
-            "read-lag" => self.read_lag = parse_duration(value)?,
-            "redeploy-shows-old" => self.redeploy_shows_old = parse_duration(value)?,
-            "key-held" => self.key_held = parse_duration(value)?,
-            "first-status" => self.first_status = word(value).ok_or_else(wrong)?,
-            "new-details" => self.new_details = word(value).ok_or_else(wrong)?,
-            "absent" => self.absent = word(value).ok_or_else(wrong)?,
-            "logs" => self.logs = word(value).ok_or_else(wrong)?,
-            "unknown-project" => self.unknown_project = word(value).ok_or_else(wrong)?,
-            "versions" => self.versions = word(value).ok_or_else(wrong)?,
-            "build-ids" => self.build_ids = word(value).ok_or_else(wrong)?,
-            "values-show" => self.values_show = word(value).ok_or_else(wrong)?,
-            "normalise" => self.normalise = word(value).ok_or_else(wrong)?,
-            "partial" => self.partial = word(value).ok_or_else(wrong)?,
-            "added-applications" => self.added_applications = word(value).ok_or_else(wrong)?,
-            "left-out-applications" => self.left_out_applications = word(value).ok_or_else(wrong)?,
-            "retry-policies" => self.retry_policies = word(value).ok_or_else(wrong)?,
-            "urls-while-busy" => self.urls_while_busy = word(value).ok_or_else(wrong)?,
-            "delete-busy" => self.delete_busy = word(value).ok_or_else(wrong)?,
-            "certification" => self.certification = word(value).ok_or_else(wrong)?,
-            "certified-again" => self.certified_again = word(value).ok_or_else(wrong)?,
-            "new-tag" => self.new_tag = word(value).ok_or_else(wrong)?,
-            "repository-check" => self.repository_check = word(value).ok_or_else(wrong)?,
-            "publishing-code" => self.publishing_code = word(value).ok_or_else(wrong)?,
-            "staged-updates" => self.staged_updates = word(value).ok_or_else(wrong)?,
-            "delete-not-found" => self.delete_not_found = word(value).ok_or_else(wrong)?,
-            _ => return Err(wrong()),
-        }
+        let mut all = serde_json::to_value(&*self).map_err(|_| wrong())?;
+        all[camel_case(name)] = value.into();
+        *self = serde_json::from_value(all).map_err(|_| wrong())?;
         Ok(())
     }
 }
 
-/// Parses the value of a choice; `None` if it is unknown.
-fn word<T: serde::de::DeserializeOwned>(value: &str) -> Option<T> {
-    serde_json::from_value(serde_json::Value::String(value.to_owned())).ok()
+/// Returns the name of a member, such as `readLag` for `read-lag`.
+fn camel_case(name: &str) -> String {
+    let mut camel = String::new();
+    let mut begins = false;
+    for letter in name.chars() {
+        match letter {
+            '-' => begins = true,
+            letter if std::mem::take(&mut begins) => camel.push(letter.to_ascii_uppercase()),
+            letter => camel.push(letter),
+        }
+    }
+    camel
 }
 
 /// Parses a duration such as `500ms`, `5s`, `2m 30s` or `48h`.

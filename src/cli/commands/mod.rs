@@ -27,7 +27,7 @@ pub(super) use staged::{Staged, run as staged};
 use std::cell::Cell;
 
 use connect_api::http::HttpConnect;
-use connect_api::registry::{ConnectorQuery, StagedQuery};
+use connect_api::registry::ConnectorQuery;
 use connect_api::scopes::Right;
 use connect_api::{ApiError, ErrorCode, Selector, paging};
 use futures::TryStreamExt as _;
@@ -198,8 +198,7 @@ async fn absent_connector(client: &HttpConnect, selector: Selector, options: &st
 
 /// A staged connector that does not exist.
 async fn absent_staged(client: &HttpConnect, selector: Selector, options: &str) -> Failed {
-    let all = StagedQuery::default();
-    let meant = meant(&selector, paging::connectors_staged(client, &all).map_ok(|it| it.key)).await;
+    let meant = meant(&selector, paging::connectors_staged(client).map_ok(|it| it.key)).await;
     Failed::Absent { what: "staged connector", selector, list: format!("staged export{options}"), meant }
 }
 

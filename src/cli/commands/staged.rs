@@ -5,7 +5,6 @@
 use std::collections::BTreeSet;
 
 use connect_api::model::{ConnectorStaged, IsPreviewable};
-use connect_api::registry::StagedQuery;
 use connect_api::{Selector, paging};
 use serde_json::{Value, json};
 
@@ -50,7 +49,7 @@ enum Command {
 pub(in crate::cli) async fn run(Staged { command: Command::Export(arguments) }: Staged) -> Result<(), Failed> {
     let (keys, project) = keys(&arguments.keys, arguments.project, RecordType::Staged).await?;
     let (client, known) = project.client_and_manifest().await?;
-    let found = read("staged connectors", paging::connectors_staged(&client, &StagedQuery::default()), None).await?;
+    let found = read("staged connectors", paging::connectors_staged(&client), None).await?;
     let found = match with_keys(found, &keys, |staged| staged.key.as_ref()) {
         Ok(found) => found,
         Err(key) => return Err(absent_staged(&client, Selector::Key(key), &project.options()).await),

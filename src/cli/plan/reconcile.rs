@@ -94,7 +94,7 @@ async fn of_staged(
         name: &object.name_any(),
         record: record.as_ref(),
         proofs: &proofs,
-        granted: &api.granted().unwrap_or_default(),
+        granted: &api.scopes().unwrap_or_default(),
         project: &project.spec.project_key,
         now: remotes.now(),
     });
@@ -180,7 +180,7 @@ async fn of_deployment(
         desired: &desired,
         earlier: earlier.as_ref(),
         key,
-        granted: &api.granted().unwrap_or_default(),
+        granted: &api.scopes().unwrap_or_default(),
         now: remotes.now(),
     });
     if let (Ok(desired), Some(declared), None, true) = (&desired, &declared, &unknown, outcome.is_sent()) {

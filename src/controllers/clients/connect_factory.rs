@@ -72,8 +72,4 @@ impl Connection for HttpConnect {
     fn scopes(&self) -> Option<Vec<String>> {
         Self::scopes(self)
     }
-
-    fn granted(&self) -> Option<Vec<String>> {
-        Self::granted(self)
-    }
 }

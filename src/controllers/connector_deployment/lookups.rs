@@ -11,7 +11,7 @@ use clock::{Clock, between, later};
 use connect_api::commerce::ResourceName;
 use connect_api::error::Failure;
 use connect_api::model::Destination;
-use connect_api::{ApiError, CommerceApi, ErrorCode, commerce};
+use connect_api::{ApiError, CommerceApi, ErrorCode};
 use jiff::Timestamp;
 
 /// Pause before the second lookup of what is not verified; the pause grows with the age of the operation.
@@ -87,7 +87,7 @@ impl Lookup {
     async fn ask(&self) -> Vec<Found> {
         let mut found = Vec::with_capacity(self.resources.len());
         for name in &self.resources {
-            match commerce::destination(&*self.client, name).await {
+            match self.client.destination(name).await {
                 Ok(there) => found.push(there.map_or(Found::Absent, Found::There)),
                 Err(error) => match read(&error) {
                     // A service that does not answer, or rejects the credentials, is not asked for the remaining resources.

@@ -2,7 +2,7 @@ use std::sync::Mutex;
 
 use connect_api::api::Answer;
 use connect_api::commerce::ResourceKind;
-use connect_api::model::{Extension, Subscription};
+use connect_api::model::Destination;
 
 use super::*;
 
@@ -23,31 +23,25 @@ fn answered(status: u16) -> ApiError {
 }
 
 /// Answers with these, one after the other.
-struct Answers(Mutex<Vec<Result<Option<Extension>, ApiError>>>);
+struct Answers(Mutex<Vec<Result<Option<Destination>, ApiError>>>);
 
 impl CommerceApi for Answers {
-    fn extension<'a>(&'a self, _: &'a str) -> Answer<'a, Option<Extension>> {
+    fn destination<'a>(&'a self, _: &'a ResourceName) -> Answer<'a, Option<Destination>> {
         let answer = self.0.lock().expect("no test panics while it holds the answers").remove(0);
         Box::pin(async move { answer })
     }
-
-    fn subscription<'a>(&'a self, _: &'a str) -> Answer<'a, Option<Subscription>> {
-        unreachable!("no test here looks up a Subscription")
-    }
 }
 
-fn lookup(answers: Vec<Result<Option<Extension>, ApiError>>) -> Lookup {
+fn lookup(answers: Vec<Result<Option<Destination>, ApiError>>) -> Lookup {
     let name = |key: &str| ResourceName { kind: ResourceKind::Extension, key: key.to_owned() };
     Lookup { client: Arc::new(Answers(Mutex::new(answers))), resources: vec![name("one"), name("two")] }
 }
 
-fn extension() -> Extension {
-    let extension =
-        serde_json::json!({"id": "1", "version": 1, "destination": {"type": "HTTP", "url": "https://a.test"}});
-    serde_json::from_value(extension).expect("it has all required members")
+fn extension() -> Destination {
+    Destination { kind: "HTTP".into(), url: Some("https://a.test".into()), ..Destination::default() }
 }
 
-fn broken() -> Result<Option<Extension>, ApiError> {
+fn broken() -> Result<Option<Destination>, ApiError> {
     Err(answered(503))
 }
 

@@ -68,9 +68,6 @@ pub trait Connection: ConnectApi + StagedApi {
 
     /// Returns the scopes of the newest token; `None` before the first one.
     fn scopes(&self) -> Option<Vec<String>>;
-
-    /// Returns the scopes of the newest token if the token response named them.
-    fn granted(&self) -> Option<Vec<String>>;
 }
 
 /// Makes clients of remote projects.

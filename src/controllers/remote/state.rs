@@ -202,11 +202,10 @@ impl Remote {
         self.state.lock().circuit_breaker.outage().cloned()
     }
 
-    /// Returns which of `rights` the newest token lacks, in the order of `rights`; nothing if the token response did
-    /// not name its scopes.
+    /// Returns which of `rights` the newest token lacks, in the order of `rights`; nothing if its scopes are not known.
     #[must_use]
     pub fn lacking(&self, rights: &[Right]) -> Vec<Right> {
-        scopes::missing(rights, &self.client.granted().unwrap_or_default(), &self.settings().project_key)
+        scopes::missing(rights, &self.client.scopes().unwrap_or_default(), &self.settings().project_key)
     }
 
     /// Removes all that is kept for `object_ref`, such as polls and pending reads.

@@ -249,10 +249,6 @@ impl Connection for Service {
     fn scopes(&self) -> Option<Vec<String>> {
         None
     }
-
-    fn granted(&self) -> Option<Vec<String>> {
-        None
-    }
 }
 
 /// Makes clients that all call one service.

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use connect_api::commerce::ResourceKind;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::names;
-use dev_server::{Catalogue, Creation, Fault, FaultAnswer, Options, ScriptResourceType};
+use dev_server::{Catalogue, Creation, Fault, FaultAnswer, Options};
 use serde_json::{Value, json};
 
 use super::{DEPLOYING, Leaping, condition, is_accepted, level, ready, status};
@@ -57,7 +58,7 @@ async fn rule_17_verified_is_ready_once_the_named_extension_points_to_the_deploy
     let before = shop.get().await.metadata.resource_version;
     assert_eq!(before, live.metadata.resource_version, "the same result is not written again");
     // It is removed outside the operator: reported at the interval, and nothing is sent.
-    shop.dev.world().remove_resource("demo", ScriptResourceType::Extension, KEY).unwrap();
+    shop.dev.world().remove_resource("demo", ResourceKind::Extension, KEY).unwrap();
     let lost = meanwhile(&shop.clock, COARSE, shop.until_reason("NotVerified")).await;
     assert_eq!(verification(&lost).1, "NotFound");
     assert_eq!(shop.sent(), [1, 0, 0]);

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::ErrorCode;
-use crate::lenient::{LeftOut, Records, nullable};
+use crate::lenient::{Records, nullable};
 use crate::mask::Masker;
 use crate::model::Paged;
 use crate::routes::LARGEST_PAGE;
@@ -52,8 +52,6 @@ pub struct Grant {
     pub value: SecretString,
     /// Scopes of the token: those in the response, or the requested ones if the response names none.
     pub scopes: Vec<String>,
-    /// Whether the response names the scopes.
-    pub named: bool,
     /// Lifetime from the arrival of the response, between [`SHORTEST_LIFE`] and [`LONGEST_LIFE`].
     pub life: Duration,
 }
@@ -160,12 +158,10 @@ pub fn grant(body: &[u8], asked: Option<&str>) -> Option<Grant> {
     }
     let mut authorization = HeaderValue::from_str(&format!("Bearer {value}")).ok()?;
     authorization.set_sensitive(true);
-    let named = text("scope").filter(|scopes| !scopes.trim().is_empty());
-    let scopes = named.or(asked).unwrap_or_default();
+    let scopes = text("scope").filter(|scopes| !scopes.trim().is_empty()).or(asked).unwrap_or_default();
     Some(Grant {
         authorization,
         value: SecretString::from(value),
-        named: named.is_some(),
         scopes: scopes.split_whitespace().map(str::to_owned).collect(),
         life: life(body.get("expires_in")),
     })
@@ -184,15 +180,15 @@ fn life(expires_in: Option<&Value>) -> Duration {
         .map_or(ASSUMED_LIFE, |life| life.clamp(SHORTEST_LIFE, LONGEST_LIFE))
 }
 
-/// Decodes a page of a list, and names the omitted records: those that cannot be decoded, and those beyond the largest
+/// Decodes a page of a list, and counts the omitted records: those that cannot be decoded, and those beyond the largest
 /// page that can be requested.
 ///
 /// # Errors
 /// Fails if the body is not a page.
-pub fn paged<T: DeserializeOwned>(body: &[u8]) -> Result<(Paged<T>, LeftOut), serde_json::Error> {
+pub fn paged<T: DeserializeOwned>(body: &[u8]) -> Result<(Paged<T>, usize), serde_json::Error> {
     let RawPage { limit, offset, total, results } = serde_json::from_slice::<RawPage<T>>(body)?;
     let Records { read: results, left_out } = results;
-    let count = i64::try_from(results.len() + left_out.count).unwrap_or(i64::MAX);
+    let count = i64::try_from(results.len() + left_out).unwrap_or(i64::MAX);
     Ok((Paged { limit, offset, count, total, results }, left_out))
 }
 

@@ -8,8 +8,7 @@ use secrecy::ExposeSecret;
 use serde::de::DeserializeOwned;
 
 use super::HttpConnect;
-use super::answer;
-use super::token::Token;
+use super::answer::{self, Grant};
 use super::wire::{Reply, held_back};
 use crate::api::PageRequest;
 use crate::error::{ApiError, ErrorCode, Failure, Reaction};
@@ -57,11 +56,11 @@ impl HttpConnect {
         }
     }
 
-    async fn attempt(&self, call: &Call<'_>, token: &Token) -> Result<Reply, ApiError> {
+    async fn attempt(&self, call: &Call<'_>, token: &Grant) -> Result<Reply, ApiError> {
         let Call { operation, send_before, largest_body, optional, .. } = *call;
         let request = self.request(call, token)?;
         let masker = || {
-            let own = self.tokens.secrets().into_iter().chain([token.grant.value.expose_secret()]);
+            let own = self.tokens.secrets().into_iter().chain([token.value.expose_secret()]);
             Masker::new(own.chain(call.secrets.iter().copied()))
         };
         let reply = self.wire.exchange(operation, request, send_before, largest_body, optional, masker).await?;
@@ -78,7 +77,7 @@ impl HttpConnect {
         })
     }
 
-    fn request(&self, call: &Call<'_>, token: &Token) -> Result<Request, ApiError> {
+    fn request(&self, call: &Call<'_>, token: &Grant) -> Result<Request, ApiError> {
         // Without an id or key, the path would be the path of the list.
         let named = !call.path.ends_with('/') && !call.path.ends_with(&format!("/{KEY_PREFIX}"));
         // With the ids `search` and `drafts`, the path would be the path of a list. No connector can have these ids.
@@ -93,7 +92,7 @@ impl HttpConnect {
             url.query_pairs_mut().extend_pairs(&call.query);
         }
         let mut request = Request::new(call.method.clone(), url);
-        request.headers_mut().insert(AUTHORIZATION, token.grant.authorization.clone());
+        request.headers_mut().insert(AUTHORIZATION, token.authorization.clone());
         if let Some(body) = &call.body {
             request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
             *request.body_mut() = Some(Body::from(body.clone()));
@@ -125,13 +124,8 @@ impl HttpConnect {
         let largest_body = self.settings.limits.page_body;
         let reply = self.call(&Call { query, largest_body, ..self.get(operation, "") }).await?;
         let (page, left_out) = reply.read(answer::paged)?;
-        if left_out.count > 0 {
-            tracing::warn!(
-                operation,
-                left_out = left_out.count,
-                ids = left_out.ids.join(" "),
-                "omitted records of a page that cannot be decoded or are too many"
-            );
+        if left_out > 0 {
+            tracing::warn!(operation, left_out, "omitted records of a page that cannot be decoded or are too many");
         }
         Ok(page)
     }

@@ -53,7 +53,7 @@ pub struct HttpConnect {
     settings: Settings,
     clock: Clock,
     wire: Arc<Wire>,
-    tokens: Arc<Tokens>,
+    tokens: Tokens,
 }
 
 impl HttpConnect {
@@ -75,7 +75,7 @@ impl HttpConnect {
         let wire = Arc::new(Wire::new(&settings, around)?);
         let endpoint = settings.auth_url.at(routes::TOKEN).ok_or(BuildError::AuthUrl)?;
         let tokens = Tokens::new(Arc::clone(&wire), clock.clone(), endpoint, settings.credentials.clone());
-        Ok(Self { settings, clock, wire, tokens: Arc::new(tokens) })
+        Ok(Self { settings, clock, wire, tokens })
     }
 
     /// Changes the number of requests per second. If several resources share the client, the caller passes the lowest
@@ -89,12 +89,6 @@ impl HttpConnect {
     #[must_use]
     pub fn scopes(&self) -> Option<Vec<String>> {
         self.tokens.scopes()
-    }
-
-    /// Returns the scopes of the newest token if its response named them.
-    #[must_use]
-    pub fn granted(&self) -> Option<Vec<String>> {
-        self.tokens.granted()
     }
 
     /// Returns a read of the resource with this id or key; empty: of a list.

@@ -8,7 +8,7 @@ use super::{HttpConnect, json};
 use crate::api::{Answer, ConnectApi, PageRequest, Selector};
 use crate::error::{ApiError, Failure};
 use crate::model::{Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Paged};
-use crate::registry::{ConnectorQuery, StagedApi, StagedQuery};
+use crate::registry::{ConnectorQuery, StagedApi};
 
 impl HttpConnect {
     /// `searchConnectors`: returns one page, in no guaranteed order. Records that cannot be decoded are omitted from
@@ -25,8 +25,8 @@ impl HttpConnect {
     ///
     /// # Errors
     /// Those of the operations of [`StagedApi`].
-    pub async fn all_staged(&self, query: &StagedQuery, page: PageRequest) -> Result<Paged<ConnectorStaged>, ApiError> {
-        self.listed("queryConnectorsStaged", query.parameters(), page).await
+    pub async fn all_staged(&self, page: PageRequest) -> Result<Paged<ConnectorStaged>, ApiError> {
+        self.listed("queryConnectorsStaged", Vec::new(), page).await
     }
 }
 

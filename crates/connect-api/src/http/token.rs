@@ -11,7 +11,6 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Method};
 use reqwest::{Body, Request};
 use secrecy::{ExposeSecret, SecretString};
-use tracing::Instrument as _;
 use url::Url;
 
 use super::answer::{self, Grant};
@@ -22,7 +21,6 @@ use crate::error::{ApiError, Failure};
 use crate::mask::Masker;
 use crate::observer::TokenEnd;
 use crate::text::invisible_ends;
-use crate::trace;
 use clock::Clock;
 
 /// A token is renewed this long before it expires, or a tenth of its lifetime before, whichever is shorter.
@@ -30,22 +28,9 @@ const LARGEST_MARGIN: Duration = Duration::from_mins(1);
 /// Maximum body of a token response, in bytes.
 const LARGEST_ANSWER: usize = 256 << 10;
 
-/// An access token.
-pub(super) struct Token {
-    /// Distinguishes tokens without comparing secrets.
-    serial: u64,
-    pub(super) grant: Grant,
-}
-
-impl fmt::Debug for Token {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Token({})", self.serial)
-    }
-}
-
 #[derive(Debug)]
 struct Current {
-    token: Arc<Token>,
+    token: Arc<Grant>,
     /// Both as [`Clock::elapsed`] values.
     renew_at: Duration,
     expires_at: Duration,
@@ -58,8 +43,6 @@ struct State {
     renewals: u64,
     failed: Option<ApiError>,
     scopes: Option<Vec<String>>,
-    /// Whether the token response named the scopes.
-    named: bool,
 }
 
 /// The tokens of one API client.
@@ -71,7 +54,7 @@ pub(super) struct Tokens {
     basic: SecretString,
     state: Mutex<State>,
     /// Held by the renewal in progress; every caller that needs a token waits for it.
-    renewal: Arc<tokio::sync::Mutex<()>>,
+    renewal: tokio::sync::Mutex<()>,
 }
 
 impl fmt::Debug for Tokens {
@@ -86,40 +69,36 @@ impl Tokens {
         let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
         let pair = format!("{}:{}", encode(&credentials.client_id), encode(credentials.client_secret.expose_secret()));
         let basic = SecretString::from(STANDARD.encode(pair));
-        Self { wire, clock, endpoint, credentials, basic, state: Mutex::default(), renewal: Arc::default() }
+        Self {
+            wire,
+            clock,
+            endpoint,
+            credentials,
+            basic,
+            state: Mutex::default(),
+            renewal: tokio::sync::Mutex::default(),
+        }
     }
 
-    /// Returns a token that is not about to expire; requests a new one if necessary.
-    pub(super) async fn get(self: &Arc<Self>) -> Result<Arc<Token>, ApiError> {
+    /// Returns a token that is not about to expire; requests a new one if necessary, unless a renewal that was waited for
+    /// has failed.
+    pub(super) async fn get(&self) -> Result<Arc<Grant>, ApiError> {
         let before = self.state().renewals;
         if let Some(token) = self.usable() {
             return Ok(token);
         }
-        let renewal = Arc::clone(&self.renewal).lock_owned().await;
+        let _renewal = self.renewal.lock().await;
         if let Some(token) = self.usable() {
             return Ok(token);
         }
-        {
-            let state = self.state();
-            if let Some(error) = state.failed.as_ref().filter(|_| state.renewals != before) {
-                return Err(error.clone());
-            }
+        let failed = Some(self.state()).filter(|state| state.renewals != before).and_then(|state| state.failed.clone());
+        match failed {
+            Some(error) => Err(error),
+            None => self.settle(self.fetch().await),
         }
-        let tokens = Arc::clone(self);
-        let fetching = async move {
-            let outcome = tokens.fetch().await;
-            let settled = tokens.settle(outcome);
-            drop(renewal);
-            settled
-        };
-        // A separate task, so that a caller that is dropped neither stops it for the others nor loses a token that was
-        // already issued. It runs with the trace id of this caller.
-        let task = tokio::spawn(trace::carried(fetching).in_current_span());
-        task.await
-            .unwrap_or_else(|_| Err(ApiError::of(running::TOKEN, Failure::NotSent, "the token request was aborted")))
     }
 
-    fn usable(&self) -> Option<Arc<Token>> {
+    fn usable(&self) -> Option<Arc<Grant>> {
         let state = self.state();
         let current = state.current.as_ref().filter(|current| self.clock.elapsed() < current.renew_at)?;
         Some(Arc::clone(&current.token))
@@ -127,9 +106,9 @@ impl Tokens {
 
     /// Discards `token` because the API refused it. If many calls were refused with the same token, only the first call
     /// of this function has an effect.
-    pub(super) fn reject(&self, token: &Token) {
+    pub(super) fn reject(&self, token: &Arc<Grant>) {
         let mut state = self.state();
-        if state.current.as_ref().is_some_and(|current| current.token.serial == token.serial) {
+        if state.current.as_ref().is_some_and(|current| Arc::ptr_eq(&current.token, token)) {
             state.current = None;
         }
     }
@@ -137,12 +116,6 @@ impl Tokens {
     /// Returns the scopes of the newest token; `None` before the first one.
     pub(super) fn scopes(&self) -> Option<Vec<String>> {
         self.state().scopes.clone()
-    }
-
-    /// Returns the scopes of the newest token if the token response named them.
-    pub(super) fn granted(&self) -> Option<Vec<String>> {
-        let state = self.state();
-        state.scopes.clone().filter(|_| state.named)
     }
 
     /// Returns the credentials that every masker has to hide, whatever the call.
@@ -156,7 +129,7 @@ impl Tokens {
 
     /// Stores the outcome of a renewal. If it failed while the old token is still valid, that token is used until it
     /// expires.
-    fn settle(&self, outcome: Result<Grant, ApiError>) -> Result<Arc<Token>, ApiError> {
+    fn settle(&self, outcome: Result<Grant, ApiError>) -> Result<Arc<Grant>, ApiError> {
         let mut state = self.state();
         state.renewals += 1;
         state.failed = outcome.as_ref().err().cloned();
@@ -164,10 +137,9 @@ impl Tokens {
         match outcome {
             Ok(grant) => {
                 state.scopes = Some(grant.scopes.clone());
-                state.named = grant.named;
                 let expires_at = now.saturating_add(grant.life);
                 let renew_at = expires_at.saturating_sub(LARGEST_MARGIN.min(grant.life / 10));
-                let token = Arc::new(Token { serial: state.renewals, grant });
+                let token = Arc::new(grant);
                 state.current = Some(Current { token: Arc::clone(&token), renew_at, expires_at });
                 Ok(token)
             }

@@ -1,31 +1,9 @@
-//! Extensions and Subscriptions of the HTTP API, reduced to where they point to. Members with credentials
+//! Where Extensions and Subscriptions of the HTTP API point to. Members with credentials
 //! (`authentication`, `accessKey`, `accessSecret`, …) are deliberately absent, so that decoding discards them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::lenient::nullable;
-
-/// An API Extension.
-pub type Extension = Resource;
-/// A Subscription.
-pub type Subscription = Resource;
-
-/// An Extension or a Subscription.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Resource {
-    /// Unique id.
-    #[serde(default, deserialize_with = "nullable")]
-    pub id: String,
-    /// Current version.
-    #[serde(default, deserialize_with = "nullable")]
-    pub version: i64,
-    /// Key, unique in the project.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<String>,
-    /// What an Extension calls, or what receives the messages of a Subscription.
-    #[serde(default, deserialize_with = "nullable")]
-    pub destination: Destination,
-}
 
 /// The target of an Extension or a Subscription. `type` decides which members are present; types that are not modeled
 /// here have other members.

@@ -15,7 +15,7 @@ mod staged_update;
 mod values;
 mod words;
 
-pub use commerce::{Destination, Extension, Subscription};
+pub use commerce::Destination;
 pub use connector::{
     Connector, ConnectorApiClient, Creator, DeclaredApplication, DeclaredGlobal, Repository, SecuredKey, StandardKey,
 };

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::request::{Asked, wrong_method};
 use super::{Unanswered, json_answer, template, text_answer};
+use crate::yaml;
 
 /// Headers of an answer, by name.
 pub type ActionHeaders = BTreeMap<String, String>;
@@ -57,10 +58,7 @@ impl ActionFile {
     /// # Errors
     /// If the text is neither, or an action is not valid; the error says what to change.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let file: Self = serde_saphyr::from_str(text).map_err(|error| {
-            let text = error.to_string();
-            text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned()
-        })?;
+        let file: Self = yaml::parse(text)?;
         for (index, action) in file.actions.iter().enumerate() {
             let name = format!("{}/{}", action.namespace, action.name);
             action.check().map_err(|what| format!("action `{name}`: {what}"))?;

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use super::Specifications;
 use super::record::{Rules, StagedRecord};
 use crate::refusal::{Refusal, cut};
-use crate::variant::{PublishingCode, RepositoryCheck};
+use crate::variant::{CertifiedAgain, PublishingCode, RepositoryCheck};
 use connect_api::ErrorCode;
 use connect_api::model::{ConnectorStatus, ConnectorUpdateAction as Action, Creator, IsPreviewable, RepositoryChange};
 
@@ -118,7 +118,7 @@ fn publish(record: &mut StagedRecord, certification: bool, change: Change<'_>) -
             return Err(Refusal::new(ErrorCode::ConnectorStagedInCertification, text));
         }
         let again = change.rules.variant.certified_again;
-        if record.definition.certified && (again.is_never() || !record.has_changes()) {
+        if record.definition.certified && (again == CertifiedAgain::Never || !record.has_changes()) {
             let text = "The connector is certified already.";
             return Err(Refusal::new(ErrorCode::ConnectorAlreadyCertified, text));
         }

@@ -12,7 +12,7 @@ use super::repository::{Found, Outcomes, RepositoryProblem};
 use super::specification::Specification;
 use crate::build::{self, PlannedEntry, PlannedOutcome};
 use crate::connector::ConnectorDefinition;
-use crate::variant::{Certification, NewTag, Variant, Versions};
+use crate::variant::{Certification, CertifiedAgain, NewTag, Variant, Versions};
 use clock::later;
 use connect_api::model::{
     CertificationInfo, CertificationInfoComment, ConnectorStaged, ConnectorStatus, IsPreviewable, Report, ReportEntry,
@@ -168,7 +168,7 @@ impl StagedRecord {
 
     fn publish(&mut self, mut connector: ConnectorDefinition, certified: bool, variant: &Variant) {
         // With `certified-again=never`, a certified connector stays certified in all later versions.
-        let certified = certified || (variant.certified_again.is_never() && self.definition.certified);
+        let certified = certified || (variant.certified_again == CertifiedAgain::Never && self.definition.certified);
         (connector.certified, connector.private) = (certified, !certified);
         (self.definition.certified, self.definition.private) = (certified, !certified);
         connector.staged = false;

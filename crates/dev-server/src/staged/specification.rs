@@ -8,7 +8,6 @@ mod findings;
 mod node;
 mod rules;
 mod schedule;
-mod unreadable;
 
 use std::collections::BTreeMap;
 

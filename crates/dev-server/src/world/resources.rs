@@ -4,9 +4,9 @@ use jiff::Timestamp;
 
 use super::World;
 use crate::refusal::Refusal;
-use crate::resources::{Creation, Resource, ScriptResourceType};
+use crate::resources::{Creation, Resource};
 use connect_api::Selector;
-use connect_api::commerce::ResourceName;
+use connect_api::commerce::{ResourceKind, ResourceName};
 
 impl World {
     /// Performs `getExtensionByKey` and `getSubscriptionByKey`.
@@ -57,7 +57,7 @@ impl World {
     ///
     /// # Errors
     /// `ResourceNotFound`.
-    pub fn remove_resource(&mut self, project: &str, kind: ScriptResourceType, key: &str) -> Result<(), Refusal> {
+    pub fn remove_resource(&mut self, project: &str, kind: ResourceKind, key: &str) -> Result<(), Refusal> {
         let there = self.kept.resources.remove(project, kind, key);
         there.then_some(()).ok_or_else(|| Refusal::not_found(&Selector::Key(key.to_owned())))
     }

@@ -1,10 +1,9 @@
 //! Any YAML file as a tree of values with line numbers.
 
-use connect_api::text::one_line;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
-use super::unreadable;
+use crate::yaml;
 
 /// A value and its line.
 #[derive(Debug)]
@@ -34,7 +33,8 @@ impl Node {
     /// What is wrong, in one line.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let options = serde_saphyr::options! { strict_booleans: true };
-        serde_saphyr::from_str_with_options(text, options).map_err(|error| one_line(&unreadable::explain(&error)))
+        let read = serde_saphyr::from_str_with_options(text, options);
+        read.map_err(|error| format!("[file content]: {}", yaml::summary(&error)))
     }
 }
 

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::controllers::connector_deployment::declared::Declared;
 use crate::controllers::connector_deployment::persisted::ObservedDeployment;
 use crate::controllers::values::digest::DigestKey;
-use crate::controllers::values::names::{self, GLOBAL, Item, texts};
+use crate::controllers::values::names::{self, GLOBAL, Item, VisibleValues};
 use crate::controllers::values::{RETRY_STRATEGY, Values};
 
 /// The kind of a value.
@@ -106,10 +106,9 @@ pub(super) fn differences(sides: &Sides<'_>) -> Vec<Difference> {
     let applied = sides.applied.filter(|_| sides.seen.is_some());
     let [desired, applied_last] = [Some(sides.desired), applied].map(|it| it.map(Values::visible).unwrap_or_default());
     let seen = sides.seen.map(|seen| seen.values.clone()).unwrap_or_default();
-    let [desired, applied_last, seen] = [&desired, &applied_last, &seen].map(texts);
     let mut found = Vec::new();
     for item in desired.keys().chain(seen.keys()).collect::<BTreeSet<_>>() {
-        let [before, after, last] = [&seen, &desired, &applied_last].map(|texts| texts.get(item).copied());
+        let [before, after, last] = [&seen, &desired, &applied_last].map(|values| values.get(item));
         let change = match (before, after, item.kind) {
             (_, _, names::Kind::RetryPolicy | names::Kind::Secured) => continue,
             (before, after, _) if before == after => continue,
@@ -121,8 +120,7 @@ pub(super) fn differences(sides: &Sides<'_>) -> Vec<Difference> {
             (before, None, _) if before == default(sides.declared, item) => continue,
             (_, None, _) => Change::Retained,
         };
-        let [before, after] = [before, after.or(before)].map(|text| text.map(ToOwned::to_owned));
-        found.push(Difference::of(item, change, before, after));
+        found.push(Difference::of(item, change, before.cloned(), after.or(before).cloned()));
     }
     retry_policies([&desired, &applied_last, &seen], &mut found);
     secured(sides, applied, &mut found);
@@ -130,23 +128,20 @@ pub(super) fn differences(sides: &Sides<'_>) -> Vec<Difference> {
     found
 }
 
-fn default<'a>(declared: Option<&'a Declared>, item: &Item) -> Option<&'a str> {
-    declared?.of(&item.application)?.defaults.get(&item.key).map(String::as_str)
+fn default<'a>(declared: Option<&'a Declared>, item: &Item) -> Option<&'a String> {
+    declared?.of(&item.application)?.defaults.get(&item.key)
 }
-
-/// Visible values by their names.
-type Texts<'a> = BTreeMap<Item, &'a str>;
 
 /// Compares the retry policies, which are replaced as a whole. If the record has none, it is assumed to be the one that
 /// was applied, because older versions of the service omit it; members that were not sent are defaults of the service.
-fn retry_policies([desired, applied, seen]: [&Texts<'_>; 3], found: &mut Vec<Difference>) {
+fn retry_policies([desired, applied, seen]: [&VisibleValues; 3], found: &mut Vec<Difference>) {
     let all = desired.keys().chain(applied.keys()).chain(seen.keys());
     let applications: BTreeSet<&String> =
         all.filter(|item| item.kind == names::Kind::RetryPolicy).map(|item| &item.application).collect();
     for name in applications {
-        let members = |texts: &Texts<'_>| -> BTreeMap<String, String> {
+        let members = |values: &VisibleValues| -> BTreeMap<String, String> {
             let own = |item: &Item| item.kind == names::Kind::RetryPolicy && item.application == *name;
-            texts.iter().filter(|(item, _)| own(item)).map(|(it, text)| (it.key.clone(), (*text).to_owned())).collect()
+            values.iter().filter(|(item, _)| own(item)).map(|(it, text)| (it.key.clone(), text.clone())).collect()
         };
         let [desired, applied, seen] = [desired, applied, seen].map(members);
         let there = if seen.is_empty() { &applied } else { &seen };
@@ -171,8 +166,7 @@ fn in_words(members: &BTreeMap<String, String>) -> Option<String> {
 }
 
 fn secured(sides: &Sides<'_>, applied: Option<&Values>, found: &mut Vec<Difference>) {
-    let listed = sides.seen.into_iter().flat_map(|seen| &seen.secured);
-    let listed: BTreeSet<Item> = listed.map(|(application, key)| Item::secured(application, key)).collect();
+    let listed: BTreeSet<Item> = sides.seen.into_iter().flat_map(|seen| seen.secured.iter().cloned()).collect();
     let desired = secrets(sides.desired);
     let applied = applied.map(secrets);
     let before = applied.as_ref().map_or(listed, |applied| applied.keys().cloned().collect());

@@ -124,7 +124,7 @@ impl Projection {
 /// Simulates what the operator would do.
 pub(super) fn simulate(inputs: &Inputs<'_>) -> Projection {
     let ignored = intent::ignored(inputs.after);
-    let wanted = inputs.desired.as_ref().ok().map(|desired| desired.wanted(inputs.key, ignored.clone()));
+    let wanted = inputs.desired.as_ref().ok().map(|desired| desired.wanted(inputs.key, &ignored));
     let mut intent = intent::intent(inputs.after, inputs.wanted, Some(inputs.target), inputs.registered.latest());
     if intent.deletion.is_some() {
         let note = "it is being deleted, and applying changes nothing about that".to_owned();

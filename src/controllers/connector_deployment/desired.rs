@@ -127,10 +127,11 @@ impl Desired {
         }
     }
 
-    /// Returns the digests that stand for the values. `ignored`: values whose changes by others are accepted.
+    /// Returns the digests that stand for the values. `ignored`: values that comparisons leave out.
     #[must_use]
-    pub fn wanted(&self, digests: &DigestKey, ignored: BTreeSet<(String, String)>) -> DesiredPayload {
-        let (names, values) = (Names::of(&self.values), self.values.visible().ignoring(ignored));
+    pub fn wanted(&self, digests: &DigestKey, ignored: &BTreeSet<Item>) -> DesiredPayload {
+        let (names, mut values) = (Names::of(&self.values), self.values.visible());
+        values.retain(|item, _| !ignored.contains(item));
         DesiredPayload {
             payload: Payload {
                 digest: digests.digest(&self.values),
@@ -139,7 +140,6 @@ impl Desired {
                 sources: Sources::of(&self.sources),
             },
             values,
-            secured: self.values.secrets().next().is_some(),
         }
     }
 }

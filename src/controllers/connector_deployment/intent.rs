@@ -16,6 +16,7 @@ use crate::controllers::remote::RegistryKey;
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::reason::Reason;
 use crate::controllers::values::digest::hex;
+use crate::controllers::values::names::{GLOBAL, Item};
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{
     AdoptionPolicy, ConnectorDeployment, DeletionPolicy, DeploymentType, DriftPolicy, ManagementPolicy, RemovedValues,
@@ -69,12 +70,11 @@ pub fn identity_in(object: &ConnectorDeployment, remote: RemoteIdentity, region:
     }
 }
 
-/// Returns pairs of application name and key whose changes outside of this resource are accepted; the name is empty for
-/// global values.
+/// Returns the values whose changes outside of this resource are accepted.
 #[must_use]
-pub fn ignored(object: &ConnectorDeployment) -> BTreeSet<(String, String)> {
+pub fn ignored(object: &ConnectorDeployment) -> BTreeSet<Item> {
     let ignored = object.spec.drift.ignore.iter();
-    ignored.map(|value| (value.application_name.clone().unwrap_or_default(), value.key.clone())).collect()
+    ignored.map(|value| Item::standard(value.application_name.as_deref().unwrap_or(GLOBAL), &value.key)).collect()
 }
 
 /// The connector that a resource deploys.

@@ -2,12 +2,12 @@
 //!
 //! Changes nothing. Secrets are read only when needed, only those that the spec names, and never kept.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use clock::later;
 use connect_api::api::PageRequest;
-use connect_api::model::{DeclaredApplication, DeclaredGlobal, Deployment, DeploymentStatus};
+use connect_api::model::{ConfigurationValue, DeclaredApplication, DeclaredGlobal, Deployment, DeploymentStatus};
 use connect_api::{ApiError, ConnectApi, Selector};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -29,8 +29,7 @@ use crate::controllers::references::{Named, Reference};
 use crate::controllers::remote::Remote;
 use crate::controllers::reporting::refusal::{self, Access};
 use crate::controllers::values::digest::hex;
-use crate::controllers::values::names::GLOBAL;
-use crate::controllers::values::{VisibleApplication, VisibleValues, retry_policy_members};
+use crate::controllers::values::names::{self, GLOBAL, Item, Names};
 
 /// An observation older than this is not used, even if nothing was written since.
 const LONGEST_AGE: std::time::Duration = std::time::Duration::from_secs(30);
@@ -179,9 +178,9 @@ fn newer_than(now: Timestamp, persisted: &PersistedState, cache: &LocalCache) ->
     [started, asked, used, cache.last_call].into_iter().flatten().fold(recent, Timestamp::max)
 }
 
-/// Converts a read to what `decide` takes. `ignored`: values whose changes outside of this resource are accepted.
+/// Converts a read to what `decide` takes. `ignored`: values that comparisons leave out.
 #[must_use]
-pub fn observation(read: &RecordRead, ignored: &BTreeSet<(String, String)>) -> Observation {
+pub fn observation(read: &RecordRead, ignored: &BTreeSet<Item>) -> Observation {
     match &read.record {
         Some(record) => Observation::Present(of_record(record, ignored)),
         None => Observation::Absent { key_held_by: read.key_held_by.clone() },
@@ -190,7 +189,7 @@ pub fn observation(read: &RecordRead, ignored: &BTreeSet<(String, String)>) -> O
 
 /// Converts a record to what `decide` takes.
 #[must_use]
-pub fn of_record(record: &Deployment, ignored: &BTreeSet<(String, String)>) -> ObservedDeployment {
+pub fn of_record(record: &Deployment, ignored: &BTreeSet<Item>) -> ObservedDeployment {
     ObservedDeployment {
         id: record.id.clone(),
         version: record.version,
@@ -202,7 +201,8 @@ pub fn of_record(record: &Deployment, ignored: &BTreeSet<(String, String)>) -> O
         rollback: record.rollback_revision.as_deref().map(comparable),
         region: record.deployed_region.clone(),
         kind: record.kind.as_str().to_owned(),
-        values: visible(record).ignoring(ignored.clone()),
+        applications: record.applications.iter().map(|application| application.application_name.clone()).collect(),
+        values: visible(record).filter(|(item, _)| !ignored.contains(item)).collect(),
         secured: secured(record),
         declared: declared(record.connector.configurations.as_ref(), record.connector.global_configuration.as_ref()),
     }
@@ -233,38 +233,27 @@ pub fn phase(status: &DeploymentStatus) -> Phase {
     }
 }
 
-fn visible(record: &Deployment) -> VisibleValues {
-    let pairs = |values: &[connect_api::model::ConfigurationValue]| {
-        values.iter().map(|value| (value.key.clone(), value.value.clone())).collect::<BTreeMap<_, _>>()
-    };
-    let applications = record.applications.iter().map(|application| {
-        let visible = VisibleApplication {
-            standard: pairs(&application.standard_configuration),
-            schedule: application.schedule.clone(),
-            retry_policy: application.retry_policy.as_ref().map(retry_policy_members).unwrap_or_default(),
-        };
-        (application.application_name.clone(), visible)
-    });
-    VisibleValues {
-        applications: applications.collect(),
-        global: record
-            .global_configuration
-            .as_ref()
-            .map(|global| pairs(&global.standard_configuration))
-            .unwrap_or_default(),
-        ignored: BTreeSet::new(),
+fn visible(record: &Deployment) -> impl Iterator<Item = (Item, String)> {
+    fn plain(value: &ConfigurationValue) -> (&String, &String) {
+        (&value.key, &value.value)
     }
+    let applications = record.applications.iter().flat_map(|it| {
+        let standard = it.standard_configuration.iter().map(plain);
+        names::visible(&it.application_name, standard, it.schedule.as_ref(), it.retry_policy.as_ref())
+    });
+    let global = record.global_configuration.iter().flat_map(|global| &global.standard_configuration);
+    applications.chain(names::visible(GLOBAL, global.map(plain), None, None))
 }
 
 /// Returns the secured values that a record lists: only their names, because what is shown in place of a value proves
 /// nothing (contract section 4.4).
-fn secured(record: &Deployment) -> BTreeSet<(String, String)> {
-    let of_applications = record.applications.iter().flat_map(|application| {
-        let keys = application.secured_configuration.iter();
-        keys.map(|value| (application.application_name.clone(), value.key.clone()))
-    });
+fn secured(record: &Deployment) -> Names {
+    let of_applications = record
+        .applications
+        .iter()
+        .flat_map(|it| it.secured_configuration.iter().map(|value| Item::secured(&it.application_name, &value.key)));
     let global = record.global_configuration.iter().flat_map(|global| &global.secured_configuration);
-    of_applications.chain(global.map(|value| (GLOBAL.to_owned(), value.key.clone()))).collect()
+    of_applications.chain(global.map(|value| Item::secured(GLOBAL, &value.key))).collect()
 }
 
 /// Returns the keys that a connector declares; `None`: they are not known.

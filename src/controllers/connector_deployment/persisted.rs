@@ -11,9 +11,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::declared::Declared;
 use crate::controllers::references::Source;
-use crate::controllers::values::VisibleValues;
 use crate::controllers::values::digest::{Digest, DigestKey, hex};
-use crate::controllers::values::names::{self, GLOBAL, Item, Kind, Names};
+use crate::controllers::values::names::{Item, Kind, Names, VisibleValues};
 
 pub use crate::crd::DeletionPolicy;
 
@@ -279,10 +278,12 @@ pub struct ObservedDeployment {
     pub region: String,
     /// Its type.
     pub kind: String,
-    /// Its visible values, and which of them to ignore.
+    /// The names of its applications.
+    pub applications: BTreeSet<String>,
+    /// Its visible values.
     pub values: VisibleValues,
-    /// Application and key of each secured value that it lists.
-    pub secured: BTreeSet<(String, String)>,
+    /// The secured values that it lists.
+    pub secured: Names,
     /// What its connector declares; `None`: not known.
     pub declared: Option<Declared>,
 }
@@ -291,10 +292,7 @@ impl ObservedDeployment {
     /// Whether the deployment shows this value.
     #[must_use]
     pub fn shows(&self, item: &Item) -> bool {
-        match item.kind {
-            Kind::Secured => self.secured.contains(&(item.application.clone(), item.key.clone())),
-            Kind::Standard | Kind::Schedule | Kind::RetryPolicy => names::text(&self.values, item).is_some(),
-        }
+        self.values.contains_key(item) || self.secured.has(item)
     }
 
     /// Whether the deployment shows the visible values of this payload as they were sent.
@@ -307,21 +305,16 @@ impl ObservedDeployment {
     /// defaults of the connector.
     #[must_use]
     pub fn is_what_was_sent(&self, sent: &Payload, digests: &DigestKey) -> bool {
-        let unsent = |application: &str, key: &str, value: &str| {
-            !sent.names.has(&Item::standard(application, key)) && !self.is_default(application, key, value)
-        };
-        let applications = self.values.applications.iter();
-        let of_applications = applications.flat_map(|(name, values)| values.standard.iter().map(move |it| (name, it)));
-        let strange = of_applications.into_iter().any(|(name, (key, value))| unsent(name, key, value))
-            || self.values.global.iter().any(|(key, value)| unsent(GLOBAL, key, value));
-        self.shows_as_sent(sent, digests) && !strange
+        let mut plain = self.values.keys().filter(|item| item.kind == Kind::Standard);
+        self.shows_as_sent(sent, digests) && plain.all(|item| sent.names.has(item) || self.shows_default(item))
     }
 
-    /// Whether a plain value equals the default that the connector declares for it.
+    /// Whether it shows the default that the connector declares for a plain value.
     #[must_use]
-    pub fn is_default(&self, application: &str, key: &str, value: &str) -> bool {
-        let declared = self.declared.as_ref().and_then(|declared| declared.of(application));
-        declared.and_then(|declared| declared.defaults.get(key)).is_some_and(|default| default == value)
+    pub fn shows_default(&self, item: &Item) -> bool {
+        let declared = self.declared.as_ref().and_then(|declared| declared.of(&item.application));
+        let default = declared.and_then(|declared| declared.defaults.get(&item.key));
+        default.is_some() && self.values.get(item) == default
     }
 }
 

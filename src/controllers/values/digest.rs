@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
-use super::names::{self, Difference, Item, Kind, Names};
-use super::{Values, VisibleValues, retry_policy_members};
+use super::names::{Difference, Item, Kind, Names, VisibleValues};
+use super::{Values, retry_policy_members};
 
 /// Length of a digest key in bytes: the output size of SHA-256 (RFC 2104 section 3).
 pub const KEY_LENGTH: usize = 32;
@@ -84,17 +84,15 @@ impl DigestKey {
         Self { name: self.name.clone(), key: Zeroizing::new(hash.finalize().into_bytes().into()) }
     }
 
-    /// Returns the digest of those of `values` that are named and not ignored, as the remote shows them. Retry policies do
-    /// not count, because older services do not show them.
+    /// Returns the digest of those of `values` that are named, as the remote shows them. Retry policies do not count, because
+    /// older services do not show them.
     #[must_use]
     pub fn of_visible(&self, names: &Names, values: &VisibleValues) -> Digest {
         let mut hash = self.hash();
-        let counts = |item: &&Item| {
-            matches!(item.kind, Kind::Standard | Kind::Schedule) && !names::is_ignored(item, &values.ignored)
-        };
+        let counts = |item: &&Item| matches!(item.kind, Kind::Standard | Kind::Schedule);
         for item in names.iter().filter(counts) {
             let name = ["visible", &item.application, &item.key];
-            match names::text(values, item) {
+            match values.get(item) {
                 Some(text) => feed(&mut hash, &[name.as_slice(), &["shown", text]].concat()),
                 None => feed(&mut hash, &[name.as_slice(), &["not shown"]].concat()),
             }
@@ -104,7 +102,7 @@ impl DigestKey {
 
     /// Returns the digest of these differences; `None`: there are none.
     #[must_use]
-    pub fn of_differences(&self, differences: &BTreeMap<Item, Difference<'_>>) -> Option<Digest> {
+    pub fn of_differences(&self, differences: &BTreeMap<&Item, Difference<'_>>) -> Option<Digest> {
         let mut hash = self.hash();
         for (item, Difference { sent, shown }) in differences {
             feed(&mut hash, &["difference", &item.application, &item.key, sent]);

@@ -1,12 +1,12 @@
-//! The desired values of a deployment, and the visible ones among them. Pure.
+//! The desired values of a deployment. Pure.
 //!
-//! Secured values stay inside [`SecretString`]; nothing here prints them. Next: `digest.rs`, which makes values
-//! comparable.
+//! Secured values stay inside [`SecretString`]; nothing here prints them. Next: `names.rs` for the visible ones among
+//! them, `digest.rs`, which makes values comparable.
 
 pub mod digest;
 pub mod names;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use secrecy::SecretString;
 
@@ -37,28 +37,6 @@ pub struct ApplicationValues {
     pub retry_policy: Option<RetryPolicy>,
 }
 
-/// The values that the service returns: plain ones, schedules and retry policies (contract section 4.4).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct VisibleValues {
-    /// Values by application name.
-    pub applications: BTreeMap<String, VisibleApplication>,
-    /// Values for all applications.
-    pub global: BTreeMap<String, String>,
-    /// Pairs of application name and key that comparisons ignore (`spec.drift.ignore`).
-    pub ignored: BTreeSet<(String, String)>,
-}
-
-/// Visible values of one application.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct VisibleApplication {
-    /// Plain values by key.
-    pub standard: BTreeMap<String, String>,
-    /// Cron expression of a job application.
-    pub schedule: Option<String>,
-    /// Fields of the retry policy of an event application, by name; empty without a policy.
-    pub retry_policy: BTreeMap<&'static str, String>,
-}
-
 impl ApplicationValues {
     /// Returns whether there are no values.
     #[must_use]
@@ -85,38 +63,8 @@ pub fn retry_policy_members(policy: &RetryPolicy) -> BTreeMap<&'static str, Stri
 }
 
 impl Values {
-    /// Returns the values that the remote shows after they were sent.
-    #[must_use]
-    pub fn visible(&self) -> VisibleValues {
-        VisibleValues {
-            applications: self
-                .applications
-                .iter()
-                .map(|(name, values)| {
-                    let visible = VisibleApplication {
-                        standard: values.standard.clone(),
-                        schedule: values.schedule.clone(),
-                        retry_policy: values.retry_policy.as_ref().map(retry_policy_members).unwrap_or_default(),
-                    };
-                    (name.clone(), visible)
-                })
-                .collect(),
-            global: self.global.standard.clone(),
-            ignored: BTreeSet::new(),
-        }
-    }
-
     /// Returns every secured value, to mask it in texts.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretString> {
         self.applications.values().chain([&self.global]).flat_map(|application| application.secured.values())
-    }
-}
-
-impl VisibleValues {
-    /// Returns the same values, where comparisons ignore these pairs of application name and key.
-    #[must_use]
-    pub fn ignoring(mut self, ignored: BTreeSet<(String, String)>) -> Self {
-        self.ignored = ignored;
-        self
     }
 }

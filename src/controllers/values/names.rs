@@ -6,9 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use connect_api::model::RetryPolicy;
 use serde::{Deserialize, Serialize};
 
-use super::{RETRY_STRATEGY, Values, VisibleValues};
+use super::{RETRY_STRATEGY, Values, retry_policy_members};
 
 /// Stands for all applications in place of an application name.
 pub const GLOBAL: &str = "";
@@ -145,7 +146,7 @@ impl Names {
     /// Returns the names of these values.
     #[must_use]
     pub fn of(values: &Values) -> Self {
-        let mut names: Self = texts(&values.visible()).into_keys().collect();
+        let mut names: Self = values.visible().into_keys().collect();
         let all = values.applications.iter().map(|(name, values)| (name.as_str(), values));
         for (place, values) in all.chain([(GLOBAL, &values.global)]) {
             names.0.extend(values.secured.keys().map(|key| Item::secured(place, key)));
@@ -184,11 +185,9 @@ impl Names {
     /// Returns whether there is a retry policy among them of which the remote shows nothing.
     #[must_use]
     pub fn has_hidden_retry_policy(&self, seen: &VisibleValues) -> bool {
-        let hidden = |item: &Item| {
-            let shown = seen.applications.get(&item.application);
-            item.kind == Kind::RetryPolicy && shown.is_none_or(|shown| shown.retry_policy.is_empty())
-        };
-        self.0.iter().any(hidden)
+        let of_policy = |item: &&Item| item.kind == Kind::RetryPolicy;
+        let shown: BTreeSet<&str> = seen.keys().filter(of_policy).map(|item| item.application.as_str()).collect();
+        self.0.iter().filter(of_policy).any(|item| !shown.contains(item.application.as_str()))
     }
 }
 
@@ -198,30 +197,32 @@ impl FromIterator<Item> for Names {
     }
 }
 
-/// Returns every visible value by its name.
-#[must_use]
-pub fn texts(values: &VisibleValues) -> BTreeMap<Item, &str> {
-    let mut texts = BTreeMap::new();
-    for (name, application) in &values.applications {
-        texts.extend(application.standard.iter().map(|(key, text)| (Item::standard(name, key), text.as_str())));
-        texts.extend(application.schedule.iter().map(|schedule| (Item::schedule(name), schedule.as_str())));
-        let policy = application.retry_policy.iter();
-        texts.extend(policy.map(|(member, value)| (Item::retry_policy(name, member), value.as_str())));
-    }
-    texts.extend(values.global.iter().map(|(key, text)| (Item::standard(GLOBAL, key), text.as_str())));
-    texts
+/// The values that the service returns, by their names: plain ones, schedules and the fields of retry policies (contract
+/// section 4.4). Values that comparisons ignore (`spec.drift.ignore`) are left out.
+pub type VisibleValues = BTreeMap<Item, String>;
+
+/// Returns the visible values of one application, or the plain ones for [`GLOBAL`].
+pub fn visible<'v>(
+    application: &str,
+    standard: impl Iterator<Item = (&'v String, &'v String)>,
+    schedule: Option<&String>,
+    retry_policy: Option<&RetryPolicy>,
+) -> VisibleValues {
+    let standard = standard.map(|(key, text)| (Item::standard(application, key), text.clone()));
+    let schedule = schedule.map(|schedule| (Item::schedule(application), schedule.clone()));
+    let members = retry_policy.map(retry_policy_members).unwrap_or_default().into_iter();
+    let members = members.map(|(member, text)| (Item::retry_policy(application, member), text));
+    standard.chain(schedule).chain(members).collect()
 }
 
-/// Returns the visible value of this name.
-#[must_use]
-pub fn text<'v>(values: &'v VisibleValues, item: &Item) -> Option<&'v str> {
-    let application = || values.applications.get(&item.application);
-    match item.kind {
-        Kind::Secured => None,
-        Kind::Schedule => application()?.schedule.as_deref(),
-        Kind::RetryPolicy => application()?.retry_policy.get(item.key.as_str()).map(String::as_str),
-        Kind::Standard if item.application == GLOBAL => values.global.get(&item.key).map(String::as_str),
-        Kind::Standard => application()?.standard.get(&item.key).map(String::as_str),
+impl Values {
+    /// Returns the values that the remote shows after they were sent.
+    #[must_use]
+    pub fn visible(&self) -> VisibleValues {
+        let applications = self.applications.iter().flat_map(|(name, values)| {
+            visible(name, values.standard.iter(), values.schedule.as_ref(), values.retry_policy.as_ref())
+        });
+        applications.chain(visible(GLOBAL, self.global.standard.iter(), None, None)).collect()
     }
 }
 
@@ -234,28 +235,16 @@ pub struct Difference<'v> {
     pub shown: Option<&'v str>,
 }
 
-/// Returns the values of `sent` that the remote shows otherwise, without those that it ignores. A retry policy that is not
-/// shown is no difference: services from before 2026-10-23 do not show retry policies.
+/// Returns the values of `sent` that the remote shows otherwise. A retry policy that is not shown is no difference: services
+/// from before 2026-10-23 do not show retry policies.
 #[must_use]
-pub fn differences<'v>(sent: &'v VisibleValues, seen: &'v VisibleValues) -> BTreeMap<Item, Difference<'v>> {
-    let there = texts(seen);
-    let differs = |(item, sent): (Item, &'v str)| {
-        let shown = there.get(&item).copied();
-        let differs = match (shown, item.kind) {
-            _ if is_ignored(&item, &seen.ignored) => false,
-            (None, Kind::RetryPolicy) => false,
-            (shown, _) => shown != Some(sent),
-        };
-        differs.then_some((item, Difference { sent, shown }))
+pub fn differences<'v>(sent: &'v VisibleValues, seen: &'v VisibleValues) -> BTreeMap<&'v Item, Difference<'v>> {
+    let differs = |(item, sent): (&'v Item, &'v String)| {
+        let shown = seen.get(item).map(String::as_str);
+        let is_hidden = shown.is_none() && item.kind == Kind::RetryPolicy;
+        (!is_hidden && shown != Some(sent)).then_some((item, Difference { sent, shown }))
     };
-    texts(sent).into_iter().filter_map(differs).collect()
-}
-
-/// Whether comparisons ignore this value.
-#[must_use]
-pub fn is_ignored(item: &Item, ignored: &BTreeSet<(String, String)>) -> bool {
-    item.kind == Kind::Standard
-        && ignored.iter().any(|(application, key)| *application == item.application && *key == item.key)
+    sent.iter().filter_map(differs).collect()
 }
 
 /// Most bytes that the names of values take in a message.

@@ -1,16 +1,12 @@
 //! Tables of [`super`].
 
 use super::*;
+use crate::controllers::values::ApplicationValues;
 use crate::controllers::values::digest::{DigestKey, KEY_LENGTH};
-use crate::controllers::values::{ApplicationValues, VisibleApplication};
 
 fn visible(standard: &[(&str, &str)], schedule: Option<&str>) -> VisibleValues {
-    let application = VisibleApplication {
-        standard: standard.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect(),
-        schedule: schedule.map(Into::into),
-        retry_policy: BTreeMap::new(),
-    };
-    VisibleValues { applications: [("service".to_owned(), application)].into(), ..VisibleValues::default() }
+    let standard = standard.iter().map(|(key, value)| (Item::standard("service", key), (*value).to_owned()));
+    standard.chain(schedule.map(|schedule| (Item::schedule("service"), schedule.to_owned()))).collect()
 }
 
 fn named(sent: &VisibleValues, seen: &VisibleValues) -> Vec<String> {
@@ -20,7 +16,7 @@ fn named(sent: &VisibleValues, seen: &VisibleValues) -> Vec<String> {
 #[test]
 fn only_what_was_sent_is_compared() {
     let sent = visible(&[("A", "1"), ("B", "2")], Some("0 5 * * *"));
-    let names: Names = texts(&sent).into_keys().collect();
+    let names: Names = sent.keys().cloned().collect();
     let key = DigestKey::new([1; KEY_LENGTH]);
     for (case, seen, differ) in [
         ("the same", visible(&[("A", "1"), ("B", "2")], Some("0 5 * * *")), &[][..]),
@@ -57,14 +53,12 @@ fn a_difference_is_the_same_only_with_the_same_name_and_both_values() {
 #[test]
 fn of_a_retry_policy_only_what_was_sent_and_shows_is_compared() {
     let of = |members: &[(&'static str, &str)]| {
-        let mut values = visible(&[], None);
-        let service = values.applications.get_mut("service").expect("it is there");
-        service.retry_policy = members.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
-        values
+        let member = |(name, value): &(&str, &str)| (Item::retry_policy("service", name), (*value).to_owned());
+        members.iter().map(member).collect::<VisibleValues>()
     };
     let backoff = [("strategy", "exponential-backoff"), ("minBackoffSeconds", "10")];
     let sent = of(&backoff);
-    let names: Names = texts(&sent).into_keys().collect();
+    let names: Names = sent.keys().cloned().collect();
     for (case, seen, differ, hidden) in [
         ("the same", of(&backoff), &[][..], false),
         ("a member that was not sent", of(&[backoff[0], backoff[1], ("maxAttempts", "5")]), &[], false),
@@ -82,19 +76,6 @@ fn of_a_retry_policy_only_what_was_sent_and_shows_is_compared() {
         assert_eq!(names.has_hidden_retry_policy(&seen), hidden, "{case}");
     }
     assert!(!Names::default().has_hidden_retry_policy(&VisibleValues::default()));
-}
-
-#[test]
-fn ignored_values_are_no_differences_and_prove_nothing() {
-    let sent = visible(&[("A", "1"), ("B", "1")], None);
-    let names: Names = texts(&sent).into_keys().collect();
-    let key = DigestKey::new([1; KEY_LENGTH]);
-    for (ignored, differs) in [("A", false), ("B", true)] {
-        let ignoring = |values: VisibleValues| values.ignoring([("service".to_owned(), ignored.to_owned())].into());
-        let (sent, seen) = (ignoring(sent.clone()), ignoring(visible(&[("A", "2"), ("B", "1")], None)));
-        assert_eq!(!named(&sent, &seen).is_empty(), differs, "{ignored}");
-        assert_eq!(key.of_visible(&names, &sent) != key.of_visible(&names, &seen), differs, "{ignored}");
-    }
 }
 
 #[test]

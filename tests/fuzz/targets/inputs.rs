@@ -14,8 +14,7 @@ use connect_operator::controllers::connector_deployment::persisted::{
 };
 use connect_operator::controllers::references::Source;
 use connect_operator::controllers::values::digest::{Digest, DigestKey, KEY_LENGTH};
-use connect_operator::controllers::values::names::{Item, Names, differences};
-use connect_operator::controllers::values::{VisibleApplication, VisibleValues};
+use connect_operator::controllers::values::names::{Item, Names, VisibleValues, differences};
 use jiff::Timestamp;
 
 use super::bytes::Bytes;
@@ -157,14 +156,10 @@ impl Generator<'_, '_> {
     fn values(&mut self) -> VisibleValues {
         let value = self.bytes.one(&["1", "2", ""]);
         let schedule = self.bytes.one(&[None, Some("0 5 * * *")]).map(ToOwned::to_owned);
-        let application = VisibleApplication {
-            standard: [("A".to_owned(), value.to_owned())].into(),
-            schedule,
-            ..VisibleApplication::default()
-        };
         let ignored = self.bytes.one(&[None, Some("A"), Some("B")]);
-        VisibleValues { applications: [("service".to_owned(), application)].into(), ..VisibleValues::default() }
-            .ignoring(ignored.map(|key| ("service".to_owned(), key.to_owned())).into_iter().collect())
+        let standard = [(Item::standard("service", "A"), value.to_owned())];
+        let standard = standard.into_iter().filter(|(item, _)| Some(item.key.as_str()) != ignored);
+        standard.chain(schedule.map(|schedule| (Item::schedule("service"), schedule))).collect()
     }
 
     /// Returns the names of some values.
@@ -193,9 +188,8 @@ impl Generator<'_, '_> {
 
     fn wanted(&mut self) -> Option<DesiredPayload> {
         let payload = self.payload();
-        let secured = self.bytes.flag();
         let values = self.values();
-        (!self.bytes.flag()).then_some(DesiredPayload { payload, values, secured })
+        (!self.bytes.flag()).then_some(DesiredPayload { payload, values })
     }
 
     fn operation(&mut self) -> Operation {
@@ -297,7 +291,8 @@ impl Generator<'_, '_> {
             region: self.bytes.one(&["region", "region", "elsewhere"]).to_owned(),
             kind: "sandbox".into(),
             values: self.values(),
-            secured: self.bytes.flag().then(|| ("service".to_owned(), "T".to_owned())).into_iter().collect(),
+            applications: ["service".to_owned()].into(),
+            secured: self.bytes.flag().then(|| Item::secured("service", "T")).into_iter().collect(),
             declared: None,
         })
     }

@@ -10,6 +10,7 @@ use connect_operator::controllers::reconcile::request;
 use connect_operator::controllers::remote::RegistryKey;
 use connect_operator::controllers::reporting::conditions::ConditionUpdate;
 use connect_operator::controllers::reporting::reason::Reason;
+use connect_operator::controllers::values::names::Item;
 use connect_operator::crd::StagedConnector;
 use connect_operator::crd::shared::RemoteIdentity;
 use connect_operator::crd::{DeletionPolicy, DeploymentType};
@@ -194,7 +195,7 @@ fn each_field_of_the_spec_arrives_in_the_intent() {
     assert_eq!(by_id.identity.connector, ConnectorName::Id("one".into()));
     assert_eq!((by_id.version.wanted, by_id.version.follow), (Some(4), true));
     let drift = json!({"drift": {"ignore": [{"applicationName": "service", "key": "A"}, {"key": "B"}]}});
-    let expected = [("", "B"), ("service", "A")].map(|(application, key)| (application.to_owned(), key.to_owned()));
+    let expected = [("", "B"), ("service", "A")].map(|(application, key)| Item::standard(application, key));
     assert_eq!(ignored(&resource(&drift)), expected.into());
 }
 

@@ -98,7 +98,7 @@ impl Stage {
             None if same_names && differences.is_empty() => wanted.payload.digest.clone(),
             None => key.digest(&Values::default()),
         });
-        self.uncertain = self.applied.is_none() && wanted.secured;
+        self.uncertain = self.applied.is_none() && wanted.has_secured();
         // What differed when the operation ended differs still, as far as is known.
         for digest in [&mut applied.differs, &mut applied.accepted] {
             *digest = digest.take().and_then(|_| key.of_differences(&differences));

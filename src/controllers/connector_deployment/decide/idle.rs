@@ -79,7 +79,7 @@ fn take_over(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredP
     let same = differences(&wanted.values, &observed.values).is_empty()
         && !names.has_hidden_retry_policy(&observed.values)
         && release(input, observed, false) != Release::Due;
-    persisted.unverified = wanted.secured;
+    persisted.unverified = wanted.has_secured();
     persisted.applied = Some(Applied {
         generation: input.intent.generation,
         // Without a digest one redeploy is due: if visible values differ, or for a higher version. Otherwise nothing is
@@ -175,7 +175,7 @@ fn compare(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPay
         let resumes = rolled_back && version.follow && version.latest > Some(observed.connector_version);
         return redeploy(input, observed, wanted, moves || resumes);
     }
-    if rolled_back && wanted.secured && !input.persisted.unverified {
+    if rolled_back && wanted.has_secured() && !input.persisted.unverified {
         // The secured values of that revision are in force, and cannot be read.
         return input.re_evaluate(PersistedState { unverified: true, ..input.persisted.clone() });
     }
@@ -209,7 +209,7 @@ fn rehash(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPayl
         return None;
     }
     let mut persisted = input.persisted.clone();
-    persisted.unverified |= unknown && wanted.secured;
+    persisted.unverified |= unknown && wanted.has_secured();
     if let Some(applied) = &mut persisted.applied {
         applied.digest = Some(wanted.payload.digest.clone());
         // What differs now is not known to differ since: sending the values again may not help.

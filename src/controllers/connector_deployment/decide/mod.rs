@@ -31,8 +31,8 @@ pub use taking_down::needless_until;
 pub use timing::{ABSENCE, Ahead, LAG, LIMIT, Pause, QUIET_PERIOD, TOO_LONG, refused_for};
 pub use transient::{Cause, Change, Refused, Resting, TransientState};
 
-use crate::controllers::values::VisibleValues;
 use crate::controllers::values::digest::DigestKey;
+use crate::controllers::values::names::VisibleValues;
 
 use super::persisted::{
     DeletionPolicy, Identity, Observation, OperationState, OperationType, Payload, PersistedState, Phase,
@@ -107,8 +107,14 @@ pub struct DesiredPayload {
     pub payload: Payload,
     /// Its visible values.
     pub values: VisibleValues,
+}
+
+impl DesiredPayload {
     /// Whether some of the values are secured.
-    pub secured: bool,
+    #[must_use]
+    pub fn has_secured(&self) -> bool {
+        self.payload.names.has_secured()
+    }
 }
 
 /// The result of the table.

@@ -4,7 +4,7 @@
 use super::super::persisted::{Applied, ObservedDeployment};
 use super::DesiredPayload;
 use crate::controllers::values::digest::Comparison;
-use crate::controllers::values::names::{self, GLOBAL, Item, Kind, Names};
+use crate::controllers::values::names::{GLOBAL, Item, Kind, Names};
 
 /// Returns what this resource has sent and does not desire any more.
 pub(super) fn left(applied: &Applied, wanted: &Names) -> Names {
@@ -31,7 +31,7 @@ fn own(applied: &Applied, wanted: &Names, observed: &ObservedDeployment) -> Vec<
 
 /// Whether a value that was sent and is no longer desired may still be in force.
 fn may_be_there(item: &Item, observed: &ObservedDeployment) -> bool {
-    let place = item.application == GLOBAL || observed.values.applications.contains_key(&item.application);
+    let place = item.application == GLOBAL || observed.applications.contains(&item.application);
     place
         && match item.kind {
             // A record need not list the keys of secured values, so only one that lists some proves that another is
@@ -40,13 +40,8 @@ fn may_be_there(item: &Item, observed: &ObservedDeployment) -> bool {
             Kind::Schedule => observed.shows(item),
             // The record need not show one at all.
             Kind::RetryPolicy => true,
-            Kind::Standard => observed.shows(item) && !shows_default(item, observed),
+            Kind::Standard => observed.shows(item) && !observed.shows_default(item),
         }
-}
-
-fn shows_default(item: &Item, observed: &ObservedDeployment) -> bool {
-    let value = names::text(&observed.values, item);
-    value.is_some_and(|value| observed.is_default(&item.application, &item.key, value))
 }
 
 /// Returns visible values that the connector declares and that are not desired.
@@ -59,7 +54,7 @@ fn unwanted(wanted: &Names, observed: &ObservedDeployment) -> Vec<Item> {
             let standard = keys.standard.iter().map(move |key| Item::standard(place, key));
             standard.chain(keys.secured.iter().map(move |key| Item::secured(place, key)))
         })
-        .filter(|item| !wanted.has(item) && observed.shows(item) && !shows_default(item, observed))
+        .filter(|item| !wanted.has(item) && observed.shows(item) && !observed.shows_default(item))
         .collect()
 }
 

@@ -90,7 +90,7 @@ impl Reconciler<'_> {
             desired.fit(&applications::missing(record), inputs.declared.as_ref(), &self.persisted());
         }
         desired.resolve(&application_urls::urls(record, &self.status()));
-        inputs.payload = Some(desired.wanted(&self.digests(), intent::ignored(&self.object)));
+        inputs.payload = Some(desired.wanted(&self.digests(), &intent::ignored(&self.object)));
         inputs.masker = Masker::new(desired.values.secrets().map(ExposeSecret::expose_secret));
         self.report_undeclared(&desired.undeclared);
         self.report_invisible(&desired.invisible);

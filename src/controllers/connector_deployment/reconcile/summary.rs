@@ -63,7 +63,8 @@ impl Reconciler<'_> {
         let ignored = intent::ignored(&self.object);
         let seen = inputs.record().map(|record| observe::of_record(record, &ignored));
         let both = seen.as_ref().zip(inputs.payload.as_ref());
-        both.map(|(seen, wanted)| differences(&wanted.values, &seen.values).into_keys().collect()).unwrap_or_default()
+        both.map(|(seen, wanted)| differences(&wanted.values, &seen.values).into_keys().cloned().collect())
+            .unwrap_or_default()
     }
 
     /// Returns the names of what the deployment has and the spec does not name; `None`: they are not known.
@@ -106,7 +107,7 @@ impl Reconciler<'_> {
             {
                 Texts::Masked(&inputs.masker)
             }
-            (Some(wanted), _) if !wanted.secured && !had_sources(persisted) => Texts::Masked(&inputs.masker),
+            (Some(wanted), _) if !wanted.has_secured() && !had_sources(persisted) => Texts::Masked(&inputs.masker),
             // There are no values to mask with.
             (None, _) if self.is_deleting() => Texts::Unchanged,
             _ => Texts::LeftOut,
@@ -134,7 +135,7 @@ impl Reconciler<'_> {
             condition: condition.clone(),
             comparison,
             retained: inputs.and_then(|inputs| self.retained(inputs, persisted)),
-            secured: payload.is_none_or(|wanted| wanted.secured),
+            secured: payload.is_none_or(|wanted| wanted.has_secured()),
             suspended: spec.suspend,
             newer: inputs.map_or(Newer::Unknown, |inputs| self.newer(inputs, record)),
             wanted: identity.cloned(),
@@ -172,7 +173,7 @@ impl Reconciler<'_> {
         let desired = desired::from_spec(spec, &contents, None).ok();
         let wanted = desired.map(|mut desired| {
             desired.resolve(&application_urls::remembered(&self.status()));
-            desired.wanted(&self.digests(), intent::ignored(&self.object))
+            desired.wanted(&self.digests(), &intent::ignored(&self.object))
         });
         let same =
             wanted.zip(persisted.applied.as_ref()).is_some_and(|(wanted, applied)| decide::holds(applied, &wanted));

@@ -13,8 +13,7 @@ use crate::controllers::connector_deployment::persisted::{
     Payload, PersistedState, Phase, Sources,
 };
 use crate::controllers::values::digest::{Digest, DigestKey, KEY_LENGTH};
-use crate::controllers::values::names::{Item, Names, differences};
-use crate::controllers::values::{VisibleApplication, VisibleValues};
+use crate::controllers::values::names::{Item, Kind, Names, VisibleValues, differences};
 
 /// The time of every observation.
 pub(super) const NOW: Timestamp = Timestamp::constant(1_000_000, 0);
@@ -45,14 +44,13 @@ pub(super) fn intent() -> Intent {
 }
 
 pub(super) fn visible(values: &[(&str, &str)]) -> VisibleValues {
-    let standard = values.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
-    let application = VisibleApplication { standard, ..VisibleApplication::default() };
-    VisibleValues { applications: [("service".to_owned(), application)].into(), ..VisibleValues::default() }
+    values.iter().map(|(key, value)| (Item::standard("service", key), (*value).to_owned())).collect()
 }
 
-/// Returns the same, with these keys ignored.
-pub(super) fn ignoring(values: &[(&str, &str)], keys: &[&str]) -> VisibleValues {
-    visible(values).ignoring(keys.iter().map(|key| ("service".to_owned(), (*key).to_owned())).collect())
+/// Makes all desired values plain ones.
+pub(super) fn without_secrets(fixture: &mut Fixture) {
+    let names = &mut fixture.wanted.as_mut().expect("values are desired").payload.names;
+    *names = names.iter().filter(|item| item.kind != Kind::Secured).cloned().collect();
 }
 
 /// The key of all digests here.
@@ -77,7 +75,7 @@ pub(super) fn wanting(plain: &[(&str, &str)], secured: &[(&str, &str)]) -> Desir
     let (digest, values) = (Digest::parse(&format!("key:{plain:?}-{secured:?}")), visible(plain));
     let visible = key().of_visible(&names, &values);
     let payload = Payload { digest, visible, names, sources: Sources::default() };
-    DesiredPayload { payload, values, secured: !secured.is_empty() }
+    DesiredPayload { payload, values }
 }
 
 pub(super) fn observed(phase: Phase) -> ObservedDeployment {
@@ -92,7 +90,8 @@ pub(super) fn observed(phase: Phase) -> ObservedDeployment {
         region: "region".into(),
         kind: "sandbox".into(),
         values: visible(&[("A", "1")]),
-        secured: [("service".to_owned(), "T".to_owned())].into(),
+        applications: ["service".to_owned()].into(),
+        secured: [Item::secured("service", "T")].into_iter().collect(),
         rollback: None,
         declared: None,
     }

@@ -1,6 +1,8 @@
 //! The rows *Create* of the table, and rules 1, 2 and 5.
 
-use super::build::{ABSENT, Does, Fixture, NOW, Row, SETTLED, Stored, ago, check, observed, visible, wanted};
+use super::build::{
+    ABSENT, Does, Fixture, NOW, Row, SETTLED, Stored, ago, check, observed, visible, wanted, without_secrets,
+};
 use crate::controllers::connector_deployment::decide::{CallKind, Outcome, Step, Version};
 use crate::controllers::connector_deployment::persisted::{Observation, OperationState, OperationType, Phase};
 
@@ -167,7 +169,7 @@ fn rule_2_a_deployment_that_fits_a_create_whose_response_was_lost_belongs_to_the
     assert_eq!(decision.persisted.id.as_deref(), Some("id-1"));
     assert!(decision.persisted.unverified, "it is not known which secured values arrived");
     assert!(decision.persisted.operation.expect("an operation runs").seen_busy);
-    fixture.wanted.as_mut().expect("values are desired").secured = false;
+    without_secrets(&mut fixture);
     assert!(!fixture.decide().persisted.unverified, "there are no secured values");
 }
 

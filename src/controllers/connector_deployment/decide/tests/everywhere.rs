@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::build::{ABSENT, Fixture, NOW, ago, ignoring, operation, visible, wanted};
+use super::build::{ABSENT, Fixture, NOW, ago, operation, visible, wanted};
 use crate::controllers::connector_deployment::decide::{CallKind, Outcome, Step};
 use crate::controllers::connector_deployment::persisted::{
     DeletionPolicy, Observation, OperationState, OperationType, Phase,
@@ -45,7 +45,7 @@ fn observations() -> Vec<Observation> {
             ("id-1", 5, "build-1", visible(&[("A", "1")])),
             ("id-1", 6, "build-2", visible(&[("A", "1")])),
             ("id-1", 6, "build-1", visible(&[("A", "2")])),
-            ("id-1", 4, "build-0", ignoring(&[("A", "3")], &["A"])),
+            ("id-1", 4, "build-0", visible(&[])),
             ("id-2", 1, "build-1", visible(&[("A", "1")])),
         ] {
             let mut fixture = Fixture::new();

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::build::{ABSENT, Does, Fixture, NOW, Row, SETTLED, Stored, ago, cause, check, does, gathered, wanted};
+use super::build::{
+    ABSENT, Does, Fixture, NOW, Row, SETTLED, Stored, ago, cause, check, does, gathered, wanted, without_secrets,
+};
 
 use crate::controllers::connector_deployment::decide::{Cause, Change, Outcome, Version};
 use crate::controllers::connector_deployment::persisted::{OperationType, Phase, Sources};
@@ -117,7 +119,9 @@ fn rule_7_with_another_digest_key_the_sources_decide() {
         if !sources {
             fixture.applied().sources = Sources::default();
         }
-        fixture.wanted.as_mut().expect("values are desired").secured = secured;
+        if !secured {
+            without_secrets(&mut fixture);
+        }
         let persisted = fixture.decide().persisted;
         assert_eq!(persisted.unverified, unverified, "{input}");
         let digest = persisted.applied.expect("the applied state is kept").digest;

@@ -10,6 +10,7 @@ use crate::controllers::connector_deployment::decide::{
 use crate::controllers::connector_deployment::persisted::{
     DeletionPolicy, Observation, OperationState, OperationType, Phase,
 };
+use crate::controllers::values::names::Names;
 
 const RECREATE: OperationType = OperationType::Recreate;
 const SENT: (Does, Stored, Outcome) = (Does::Send(RECREATE), Stored::Planned, Outcome::Running(RECREATE));
@@ -258,7 +259,7 @@ fn the_created_deployment_has_no_removed_values() {
     let there = fixture.sees(Phase::Deployed);
     there.id = "id-2".into();
     there.values = visible(&[("A", "1"), ("B", "2")]);
-    there.secured.clear();
+    there.secured = Names::default();
     let decision = fixture.decide();
     assert_eq!(decision.outcome, Outcome::Settled { phase: Phase::Deployed, drifted: false });
     let retained = decision.persisted.applied.expect("something was applied").retained;

@@ -6,9 +6,9 @@ use super::build::{Does, Fixture, Row, SETTLED, Stored, check, does, gathered, s
 use crate::controllers::connector_deployment::decide::{DesiredPayload, Outcome, retained};
 use crate::controllers::connector_deployment::declared::{Declared, DeclaredKeys};
 use crate::controllers::connector_deployment::persisted::{Observation, ObservedDeployment, OperationType, Phase};
+use crate::controllers::values::RETRY_STRATEGY;
 use crate::controllers::values::digest::Digest;
-use crate::controllers::values::names::{GLOBAL, Item};
-use crate::controllers::values::{RETRY_STRATEGY, VisibleValues};
+use crate::controllers::values::names::{GLOBAL, Item, Names, VisibleValues};
 
 const REDEPLOY: OperationType = OperationType::Redeploy;
 const SENT: (Does, Stored, Outcome) = (Does::Send(REDEPLOY), Stored::Planned, Outcome::Running(REDEPLOY));
@@ -32,7 +32,7 @@ pub(super) fn live() -> Fixture {
     fixture.applied().names = Some(all().payload.names);
     let observed = fixture.sees(Phase::Deployed);
     observed.values = visible(&[("A", "1"), ("B", "2")]);
-    observed.secured.insert(("service".to_owned(), "U".to_owned()));
+    observed.secured.insert(Item::secured("service", "U"));
     wants(&mut fixture, all());
     fixture
 }
@@ -140,29 +140,26 @@ fn rule_8_a_retained_value_is_named_as_long_as_it_may_exist_also_after_the_redep
         (
             "the record lists secured keys, and no longer this one",
             without_u(),
-            |observed| observed.secured = [("service".to_owned(), "T".to_owned())].into(),
+            |observed| observed.secured = [Item::secured("service", "T")].into_iter().collect(),
             &[],
         ),
         (
             "the record lists no secured keys at all",
             without_u(),
-            |observed| observed.secured.clear(),
+            |observed| observed.secured = Names::default(),
             &["service/U (secured)"],
         ),
-        ("its application is gone", without_b(), |observed| observed.values.applications.clear(), &[]),
+        ("its application is gone", without_b(), |observed| observed.applications.clear(), &[]),
         (
             "a schedule that was not sent",
             all(),
-            |observed| {
-                let service = observed.values.applications.get_mut("service").expect("the application exists");
-                service.schedule = Some("0 5 * * *".into());
-            },
+            |observed| _ = observed.values.insert(Item::schedule("service"), "0 5 * * *".into()),
             &[],
         ),
         (
             "a global value that was not sent",
             all(),
-            |observed| _ = observed.values.global.insert("G".into(), "shown".into()),
+            |observed| _ = observed.values.insert(Item::standard(GLOBAL, "G"), "shown".into()),
             &[],
         ),
     ];
@@ -185,8 +182,8 @@ fn rule_8_a_retained_value_is_named_as_long_as_it_may_exist_also_after_the_redep
     sent.insert(Item::schedule("service"));
     assert!(names(&fixture).is_empty(), "neither shows");
     let seen = observed(&mut fixture);
-    seen.values.global.insert("G".into(), "shown".into());
-    seen.values.applications.get_mut("service").expect("the application exists").schedule = Some("0 5 * * *".into());
+    seen.values.insert(Item::standard(GLOBAL, "G"), "shown".into());
+    seen.values.insert(Item::schedule("service"), "0 5 * * *".into());
     assert_eq!(names(&fixture), ["service (schedule)", "globalConfiguration/G"]);
 }
 
@@ -203,7 +200,7 @@ fn rule_8_values_of_other_clients_are_reported_too_but_no_defaults() {
     observed.declared =
         Some(Declared { applications: [("service".to_owned(), keys)].into(), global: DeclaredKeys::default() });
     observed.values = visible(&[("A", "1"), ("B", "2"), ("C", "3"), ("D", "default"), ("Z", "not declared")]);
-    observed.secured.insert(("service".to_owned(), "V".to_owned()));
+    observed.secured.insert(Item::secured("service", "V"));
     assert_eq!(names(&fixture), ["service/V (secured)", "service/C"]);
 }
 
@@ -236,7 +233,7 @@ fn rule_8_a_redeploy_for_another_reason_retains_removed_values() {
     operation.seen_busy = true;
     let observed = fixture.sees(Phase::Deployed);
     (observed.version, observed.values) = (6, visible(&[("A", "9"), ("B", "2")]));
-    observed.secured.insert(("service".to_owned(), "U".to_owned()));
+    observed.secured.insert(Item::secured("service", "U"));
     let ended = fixture.decide();
     assert_eq!(ended.outcome, SETTLED.2);
     let applied = ended.persisted.applied.expect("the operation has ended");
@@ -251,8 +248,7 @@ fn rule_8_a_redeploy_for_another_reason_retains_removed_values() {
 /// Returns a retry policy with these members beside `A` and `B`, desired and as shown.
 fn with_policy(members: &[(&'static str, &str)]) -> (DesiredPayload, VisibleValues) {
     let mut values = visible(&[("A", "1"), ("B", "2")]);
-    let service = values.applications.get_mut("service").expect("the application exists");
-    service.retry_policy = members.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+    values.extend(members.iter().map(|(name, value)| (Item::retry_policy("service", name), (*value).to_owned())));
     let mut wanted = DesiredPayload { values: values.clone(), ..all() };
     for (member, _) in members {
         wanted.payload.names.insert(Item::retry_policy("service", member));

@@ -1,6 +1,6 @@
 //! Rules 2, 3 and 13: a deployment that exists under the key while nothing about it is persisted.
 
-use super::build::{Does, Fixture, NOW, Row, SETTLED, Stored, ago, check, does, wanted};
+use super::build::{Does, Fixture, NOW, Row, SETTLED, Stored, ago, check, does, wanted, without_secrets};
 use crate::controllers::connector_deployment::decide::{Outcome, Version};
 use crate::controllers::connector_deployment::persisted::Phase;
 use crate::controllers::values::RETRY_STRATEGY;
@@ -135,9 +135,11 @@ fn rule_13_an_adopted_deployment_is_unverified_and_its_request_is_handled() {
         [("the same", "1", true, true), ("no secrets", "1", false, true), ("visible values differ", "2", true, false)]
     {
         let mut fixture = restored();
-        let mut wanted = wanted(value, "secret");
-        wanted.secured = secured;
-        fixture.wanted = Some(wanted.clone());
+        fixture.wanted = Some(wanted(value, "secret"));
+        if !secured {
+            without_secrets(&mut fixture);
+        }
+        let desired = fixture.wanted.clone().expect("values are desired");
         fixture.intent.redeploy_request = Some("now".into());
         let decision = fixture.decide();
         assert_eq!(does(&decision), Does::Rest, "{input}");
@@ -146,8 +148,8 @@ fn rule_13_an_adopted_deployment_is_unverified_and_its_request_is_handled() {
         assert_eq!(persisted.unverified, secured, "{input}");
         assert_eq!(persisted.handled_redeploy.as_deref(), Some("now"), "{input}");
         let applied = persisted.applied.expect("the deployment was taken over");
-        assert_eq!(applied.digest, known.then_some(wanted.payload.digest), "{input}");
-        assert_eq!(applied.names, known.then_some(wanted.payload.names), "{input}");
+        assert_eq!(applied.digest, known.then_some(desired.payload.digest), "{input}");
+        assert_eq!(applied.names, known.then_some(desired.payload.names), "{input}");
         assert_eq!((applied.outcome, applied.at), (Phase::Deployed, NOW), "{input}");
     }
     for (input, phase, serves) in [("it runs", Phase::Deployed, true), ("it failed", Phase::Failed, false)] {

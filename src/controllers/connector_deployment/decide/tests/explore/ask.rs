@@ -13,7 +13,7 @@ use crate::controllers::connector_deployment::persisted::{
 };
 use crate::controllers::references::Source;
 use crate::controllers::values::digest::{Digest, DigestKey, KEY_LENGTH};
-use crate::controllers::values::names::Item;
+use crate::controllers::values::names::{Item, Names};
 
 /// What one observation leads to; the same question always has the same answer.
 #[derive(Clone, Copy, Debug)]
@@ -118,8 +118,8 @@ impl Explorer {
         let mut values = vec![("A", shown.as_str())];
         match self.settings.second {
             Second::Plain if found.second => values.push(("B", "second")),
-            Second::Secured if found.second => _ = observed.secured.insert(("service".to_owned(), "U".to_owned())),
-            Second::Hidden => observed.secured.clear(),
+            Second::Secured if found.second => observed.secured.insert(Item::secured("service", "U")),
+            Second::Hidden => observed.secured = Names::default(),
             _ => {}
         }
         observed.values = visible(&values);

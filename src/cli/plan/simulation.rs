@@ -140,7 +140,7 @@ pub(super) fn simulate(inputs: &Inputs<'_>) -> Projection {
     let decision = stage.play(&intent, wanted.as_ref(), inputs.key, inputs.now);
     if let Ok(desired) = inputs.desired {
         outcome.undeclared.clone_from(&desired.undeclared);
-        outcome.notes.extend(value_from::invisible_note(&desired.invisible));
+        outcome.notes.extend(value_from::invisible_note(&desired.invisible()));
     }
     let problem = match &decision.step {
         Step::Send(call) => foresee(inputs, &call.kind, &stage, &mut outcome),

@@ -13,7 +13,7 @@ use connect_api::scopes::Right;
 use connect_api::{ApiError, ConnectApi, Reaction, Selector};
 use jiff::Timestamp;
 
-use super::decide::{Accepted, Call, CallKind, LIMIT, Response};
+use super::decide::{Accepted, CallKind, LIMIT, Response};
 use super::intent::{self, Target};
 use super::observe::phase;
 use super::state;
@@ -27,6 +27,7 @@ use crate::crd::ConnectorDeployment;
 #[derive(Debug)]
 pub struct PersistedOperation {
     started_at: Timestamp,
+    is_first: bool,
 }
 
 impl PersistedOperation {
@@ -34,7 +35,7 @@ impl PersistedOperation {
     #[must_use]
     pub fn of(stored: &ConnectorDeployment) -> Option<Self> {
         let operation = state::shown(stored.status.as_ref()?).operation?;
-        Some(Self { started_at: operation.started_at })
+        Some(Self { started_at: operation.started_at, is_first: operation.is_first() })
     }
 }
 
@@ -89,15 +90,15 @@ pub async fn send(
     object: &ConnectorDeployment,
     wanted: &DesiredIdentity,
     target: Option<&Target>,
-    call: &Call,
+    call: &CallKind,
     values: &Values,
     operation: &PersistedOperation,
 ) -> Done {
     let send_before = later(operation.started_at, LIMIT);
-    let answer = match &call.kind {
+    let answer = match call {
         CallKind::Create { gone } => {
             let creation = Creation { object, wanted, target, values };
-            return create(api, creation, gone.as_deref(), call.first, send_before).await;
+            return create(api, creation, gone.as_deref(), operation.is_first, send_before).await;
         }
         CallKind::Redeploy { id, version, update_connector } => {
             let action = RedeployAction {

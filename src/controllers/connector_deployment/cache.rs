@@ -1,5 +1,7 @@
 //! What this process keeps of each `ConnectorDeployment` between its reconciles. Losing it costs time, never a call.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 
 use super::decide::TransientState;
@@ -14,6 +16,8 @@ use crate::controllers::reporting::conditions::ConditionUpdate;
 pub struct LocalCache {
     /// Uid of the resource: another resource of the same name starts afresh.
     pub uid: String,
+    /// When it was kept. After the clock was set back, everything starts afresh.
+    pub at: Timestamp,
     /// What the decision table has seen.
     pub transient: TransientState,
     /// The reconcile request that is being served, and since when.
@@ -31,19 +35,10 @@ pub struct LocalCache {
     pub kubernetes_error_backoff: KubernetesErrorBackoff,
     /// When the response to the last call came. Older observations are not used.
     pub last_call: Option<Timestamp>,
-    /// The observation that was used last.
-    pub last_observation: Option<Timestamp>,
-    /// The version of the connector in the registry, as it was known last.
-    pub registered: Option<i64>,
     /// Generation for which the registry is read once more, and since when.
     pub doubted: Option<(i64, Timestamp)>,
-    /// The version of the deployment that is verified, and since when it is settled in this version. Older lookups are
-    /// not used.
-    pub verified_since: Option<(i64, Timestamp)>,
     /// The last lookup of what the spec wants to be verified; boxed, because few resources have one.
     pub lookup: Option<Box<LookupResult>>,
-    /// Keys of `…From` objects that an Event has named.
-    pub undeclared: Vec<String>,
-    /// The note about values with invisible characters at an end that an Event has had.
-    pub invisible_note: Option<String>,
+    /// The notes about the values that Events have had, by their reasons.
+    pub notes: BTreeMap<&'static str, String>,
 }

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use connect_api::model::ApplicationType;
 use secrecy::ExposeSecret as _;
 
 use crate::controllers::values::names::{GLOBAL, Item};
 use crate::controllers::values::{ApplicationValues, Values};
 
-/// Keys that a connector declares, for the `…From` lists (rule 14).
+/// What a connector declares: applications and keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Declared {
     /// By application name.
@@ -19,6 +20,8 @@ pub struct Declared {
 /// Declared keys of one application, or the global ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeclaredKeys {
+    /// The type of the application; `None` for the global ones.
+    pub application_type: Option<ApplicationType>,
     /// Keys of plain values.
     pub standard: BTreeSet<String>,
     /// Keys of secured values.

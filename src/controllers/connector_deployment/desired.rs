@@ -56,9 +56,6 @@ pub struct Desired {
     pub sources: Vec<Source>,
     /// Keys of `…From` objects that are not sent, because the connector does not declare them.
     pub undeclared: Vec<String>,
-    /// Values with invisible characters at an end, which are sent with them; each with the key that it comes from, and the
-    /// characters.
-    pub invisible: BTreeMap<Item, String>,
     /// Values that are no longer desired and are sent with the default that the connector declares.
     pub reset: BTreeSet<Item>,
     /// Values that are the URL of an application.
@@ -110,7 +107,6 @@ impl Desired {
     /// stable.
     pub fn fit(&mut self, missing: &BTreeSet<String>, declared: Option<&Declared>, persisted: &PersistedState) {
         self.values.applications.retain(|name, _| !missing.contains(name));
-        self.invisible.retain(|item, _| !missing.contains(&item.application));
         let Some(declared) = declared else { return };
         for item in held(persisted).filter(|item| item.kind == Kind::Standard && !missing.contains(&item.application)) {
             let default = declared.of(&item.application).and_then(|keys| keys.defaults.get(&item.key));
@@ -125,6 +121,18 @@ impl Desired {
                 self.reset.insert(item.clone());
             }
         }
+    }
+
+    /// Returns the values with invisible characters at an end, which are sent with them, and describes the characters.
+    #[must_use]
+    pub fn invisible(&self) -> Vec<String> {
+        let all = self.values.applications.iter().map(|(name, values)| (name.as_str(), values));
+        let given = all.chain([(GLOBAL, &self.values.global)]).flat_map(|(place, values)| {
+            let standard = values.standard.iter().map(move |(key, text)| (Item::standard(place, key), text.as_str()));
+            let secured = values.secured.iter();
+            standard.chain(secured.map(move |(key, text)| (Item::secured(place, key), text.expose_secret())))
+        });
+        given.filter_map(|(item, text)| Some(format!("{item} ({})", invisible_ends(text)?))).collect()
     }
 
     /// Returns the digests that stand for the values. `ignored`: values that comparisons leave out.
@@ -215,10 +223,7 @@ impl<'a> Gather<'a> {
             let keys = declared.map(|declared| &declared.standard);
             let field = format!("standardConfigurationFrom of {place}");
             let object = (Named::ConfigMap, from.config_map_ref.name.as_str());
-            for (key, text) in self.all(object, &field, prefix, keys) {
-                self.note_ends(Item::standard(application, &key), object, &key[prefix.len()..], &text);
-                values.standard.insert(key, text);
-            }
+            values.standard.extend(self.all(object, &field, prefix, keys));
         }
         for value in &spec.standard_configuration {
             let text = self.standard(application, value);
@@ -230,17 +235,14 @@ impl<'a> Gather<'a> {
             let keys = declared.map(|declared| &declared.secured);
             let field = format!("securedConfigurationFrom of {place}");
             let object = (Named::Secret, from.secret_ref.name.as_str());
-            for (key, text) in self.all(object, &field, prefix, keys) {
-                self.note_ends(Item::secured(application, &key), object, &key[prefix.len()..], &text);
-                values.secured.insert(key, SecretString::from(text));
-            }
+            let all = self.all(object, &field, prefix, keys).into_iter();
+            values.secured.extend(all.map(|(key, text)| (key, SecretString::from(text))));
         }
         for value in &spec.secured_configuration {
             let reference = &value.value_from.secret_key_ref;
             let field = format!("{} of {place}", value.key);
             let object = (Named::Secret, reference.name.as_str());
             let text = self.one(object, &reference.key, &field).unwrap_or_default();
-            self.note_ends(Item::secured(application, &value.key), object, &reference.key, &text);
             values.secured.insert(value.key.clone(), SecretString::from(text));
         }
         for key in values.standard.keys().filter(|key| values.secured.contains_key(*key)) {
@@ -251,9 +253,6 @@ impl<'a> Gather<'a> {
 
     /// Returns one plain value.
     fn standard(&mut self, application: &str, value: &StandardValue) -> Option<String> {
-        let item = Item::standard(application, &value.key);
-        // It takes the place of that of a whole object.
-        self.desired.invisible.remove(&item);
         let from = value.value_from.as_ref();
         let config_map = from.and_then(|from| from.config_map_key_ref.as_ref());
         let url = from.and_then(|from| from.application_url.as_ref());
@@ -262,12 +261,10 @@ impl<'a> Gather<'a> {
             (None, Some(reference), _) => {
                 let field = format!("{} of {}", value.key, place(application));
                 let object = (Named::ConfigMap, reference.name.as_str());
-                let text = self.one(object, &reference.key, &field)?;
-                self.note_ends(item, object, &reference.key, &text);
-                Some(text)
+                self.one(object, &reference.key, &field)
             }
             (None, None, Some(url)) => {
-                self.desired.url_values.push(UrlValue::of(item, url));
+                self.desired.url_values.push(UrlValue::of(Item::standard(application, &value.key), url));
                 Some(url.placeholder.clone())
             }
             // The schema rejects this, but an object that is older than the schema may still contain it.
@@ -333,15 +330,6 @@ impl<'a> Gather<'a> {
                 .push(format!("key {key} of {kind} {object} is not UTF-8, and the API takes text only; encode it"));
         }
         text
-    }
-
-    /// Notes whether the value of an item, which takes the place of an earlier one, has invisible characters at an end.
-    fn note_ends(&mut self, item: Item, (kind, object): (Named, &str), key: &str, text: &str) {
-        if let Some(ends) = invisible_ends(text) {
-            self.desired.invisible.insert(item, format!("key {key} of {} {object} ({ends})", kind.as_str()));
-        } else {
-            self.desired.invisible.remove(&item);
-        }
     }
 
     fn finish(self) -> Result<Desired, Unready> {

@@ -7,38 +7,18 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clock::{Clock, between, later};
 use connect_api::commerce::ResourceName;
 use connect_api::error::Failure;
 use connect_api::model::Destination;
 use connect_api::{ApiError, CommerceApi, ErrorCode};
 use jiff::Timestamp;
 
+use crate::controllers::reporting::conditions::ConditionUpdate;
+
 /// Pause before the second lookup of what is not verified; the pause grows with the age of the operation.
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
 /// Longest pause after a lookup in which something could not be read.
 const AFTER_FAILURE: Duration = Duration::from_mins(1);
-
-/// What to look up, and with which client.
-#[derive(Clone)]
-pub struct Lookup {
-    /// The client. Observations of another client do not count.
-    pub client: Arc<dyn CommerceApi>,
-    /// The resources.
-    pub resources: Vec<ResourceName>,
-}
-
-impl PartialEq for Lookup {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.client, &other.client) && self.resources == other.resources
-    }
-}
-
-impl fmt::Debug for Lookup {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Lookup").field("resources", &self.resources).finish_non_exhaustive()
-    }
-}
 
 /// The observation of one resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,68 +35,55 @@ pub enum Found {
     Unreadable(String),
 }
 
-/// The result of a lookup.
-#[derive(Clone, Debug, PartialEq)]
+/// The last lookup of a resource, and what came of it.
+#[derive(Clone)]
 pub struct LookupResult {
-    /// What was looked up.
-    pub lookup: Lookup,
-    /// When its first request left (never later).
+    /// The client. What another one finds is looked up at once.
+    pub client: Arc<dyn CommerceApi>,
+    /// Generation of the resource, and version of the deployment.
+    pub of: (i64, i64),
+    /// Since when the deployment is settled in this version.
+    pub settled: Timestamp,
+    /// When the first request left (never later).
     pub at: Timestamp,
-    /// One observation for each resource, in their order.
-    pub found: Vec<Found>,
-    /// Whether something could not be read.
-    pub failed: bool,
+    /// The condition `Verified`.
+    pub condition: ConditionUpdate,
     /// When to look up again.
     pub due: Timestamp,
 }
 
-impl Lookup {
-    /// Looks up now. What cannot be read keeps its observation of an `earlier` result that still counts.
-    pub async fn run(self, earlier: Option<LookupResult>, clock: &Clock) -> LookupResult {
-        let at = clock.now();
-        let mut found = self.ask().await;
-        let failed = found.iter().any(|found| matches!(found, Found::Unreadable(_)));
-        for (now, before) in found.iter_mut().zip(earlier.into_iter().flat_map(|earlier| earlier.found)) {
-            if matches!(now, Found::Unreadable(_)) {
-                *now = before;
-            }
-        }
-        LookupResult { lookup: self, at, found, failed, due: at }
-    }
-
-    async fn ask(&self) -> Vec<Found> {
-        let mut found = Vec::with_capacity(self.resources.len());
-        for name in &self.resources {
-            match self.client.destination(name).await {
-                Ok(there) => found.push(there.map_or(Found::Absent, Found::There)),
-                Err(error) => match read(&error) {
-                    // A service that does not answer, or rejects the credentials, is not asked for the remaining resources.
-                    failed @ (Found::Unreadable(_) | Found::CredentialsRefused(_)) => {
-                        found.resize(self.resources.len(), failed);
-                        break;
-                    }
-                    failed => found.push(failed),
-                },
-            }
-        }
-        found
+impl fmt::Debug for LookupResult {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("LookupResult").field("condition", &self.condition).finish_non_exhaustive()
     }
 }
 
-impl LookupResult {
-    /// Whether it is a result of `lookup` that began at `newer_than` or later.
-    #[must_use]
-    pub fn counts(&self, lookup: &Lookup, newer_than: Timestamp) -> bool {
-        self.lookup == *lookup && self.at >= newer_than
+/// Looks up these resources: one observation for each, in their order.
+pub(super) async fn look_up(client: &dyn CommerceApi, resources: &[ResourceName]) -> Vec<Found> {
+    let mut found = Vec::with_capacity(resources.len());
+    for name in resources {
+        match client.destination(name).await {
+            Ok(there) => found.push(there.map_or(Found::Absent, Found::There)),
+            Err(error) => match read(&error) {
+                // A service that does not answer, or rejects the credentials, is not asked for the remaining resources.
+                failed @ (Found::Unreadable(_) | Found::CredentialsRefused(_)) => {
+                    found.resize(resources.len(), failed);
+                    break;
+                }
+                failed => found.push(failed),
+            },
+        }
     }
+    found
+}
 
-    /// Sets when to look up again: at the interval, and sooner after a failure, and while something is not verified, because
-    /// scripts may take their time. `unverified_since`: since when the resources are expected to be as declared; `None`: they
-    /// are.
-    pub fn schedule(&mut self, interval: Duration, unverified_since: Option<Timestamp>, now: Timestamp) {
-        let pause = unverified_since.map_or(interval, |since| between(since, now).max(FIRST_PAUSE).min(interval));
-        self.due = later(now, if self.failed { pause.min(AFTER_FAILURE) } else { pause });
-    }
+/// Returns the pause before the next lookup: the interval, and less after a failure, and while something is not verified,
+/// because scripts may take their time. `unverified_for`: how long the resources have been expected to be as declared;
+/// `None`: they are.
+#[must_use]
+pub(super) fn pause(interval: Duration, unverified_for: Option<Duration>, failed: bool) -> Duration {
+    let pause = unverified_for.map_or(interval, |age| age.max(FIRST_PAUSE).min(interval));
+    if failed { pause.min(AFTER_FAILURE) } else { pause }
 }
 
 /// Returns what an error means for a resource.

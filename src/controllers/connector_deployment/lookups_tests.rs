@@ -6,14 +6,6 @@ use connect_api::model::Destination;
 
 use super::*;
 
-const INTERVAL: Duration = Duration::from_mins(5);
-const START: Timestamp = Timestamp::UNIX_EPOCH;
-
-/// Returns the time that many seconds after the start.
-fn at(seconds: u64) -> Timestamp {
-    later(START, Duration::from_secs(seconds))
-}
-
 fn failure(failure: Failure) -> ApiError {
     ApiError { operation: "test", failure, message: String::new(), correlation_id: None, retry_after: None }
 }
@@ -32,9 +24,9 @@ impl CommerceApi for Answers {
     }
 }
 
-fn lookup(answers: Vec<Result<Option<Destination>, ApiError>>) -> Lookup {
+async fn looked_up(answers: Vec<Result<Option<Destination>, ApiError>>) -> Vec<Found> {
     let name = |key: &str| ResourceName { kind: ResourceKind::Extension, key: key.to_owned() };
-    Lookup { client: Arc::new(Answers(Mutex::new(answers))), resources: vec![name("one"), name("two")] }
+    look_up(&Answers(Mutex::new(answers)), &[name("one"), name("two")]).await
 }
 
 fn extension() -> Destination {
@@ -70,41 +62,21 @@ async fn rule_17_each_answer_is_an_observation_and_a_service_that_fails_is_not_a
         ("no answer", vec![broken()], "uu"),
         ("no answer for the second", vec![Ok(Some(extension())), broken()], "tu"),
     ] {
-        let seen = lookup(answers).run(None, &Clock::stepped(at(7))).await;
-        assert_eq!((letters(&seen.found).as_str(), seen.at), (expected, at(7)), "{case}");
-        assert_eq!(seen.failed, expected.contains('u'), "{case}");
+        assert_eq!(letters(&looked_up(answers).await), expected, "{case}");
     }
 }
 
-#[tokio::test]
-async fn rule_17_a_failed_lookup_changes_no_earlier_result() {
-    let clock = Clock::stepped(START);
-    let first = lookup(vec![Ok(Some(extension())), Ok(None), broken(), broken(), Ok(None), Ok(None)]);
-    let mut seen = first.clone().run(None, &clock).await;
-    for (case, expected, failed) in [("fails", "ta", true), ("fails again", "ta", true), ("works", "aa", false)] {
-        seen = first.clone().run(Some(seen), &clock).await;
-        assert_eq!((letters(&seen.found).as_str(), seen.failed), (expected, failed), "{case}");
-    }
-    assert!(seen.counts(&first, START));
-    assert!(!seen.counts(&first, at(1)), "from before an operation");
-    assert!(!seen.counts(&lookup(Vec::new()), START), "another client");
-    let fewer = Lookup { resources: first.resources[..1].to_vec(), ..first };
-    assert!(!seen.counts(&fewer, START), "other resources");
-}
-
-#[tokio::test]
-async fn rule_17_unverified_resources_are_looked_up_with_growing_pauses_and_verified_ones_at_the_interval() {
-    let mut seen = lookup(vec![Ok(Some(extension())), Ok(Some(extension()))]).run(None, &Clock::stepped(START)).await;
-    for (case, since, failed, now, expected) in [
-        ("verified", None, false, 0, 300),
-        ("a new operation", Some(0), false, 1, 10),
-        ("a minute later", Some(0), false, 60, 60),
-        ("long after", Some(0), false, 9_000, 300),
-        ("a failure", None, true, 0, 60),
-        ("a failure right after an operation", Some(0), true, 1, 10),
+#[test]
+fn rule_17_unverified_resources_are_looked_up_with_growing_pauses_and_verified_ones_at_the_interval() {
+    for (case, unverified_for, failed, expected) in [
+        ("verified", None, false, 300),
+        ("a new operation", Some(1), false, 10),
+        ("a minute later", Some(60), false, 60),
+        ("long after", Some(9_000), false, 300),
+        ("a failure", None, true, 60),
+        ("a failure right after an operation", Some(1), true, 10),
     ] {
-        seen.failed = failed;
-        seen.schedule(INTERVAL, since.map(at), at(now));
-        assert_eq!(between(at(now), seen.due).as_secs(), expected, "{case}");
+        let pause = pause(Duration::from_mins(5), unverified_for.map(Duration::from_secs), failed);
+        assert_eq!(pause.as_secs(), expected, "{case}");
     }
 }

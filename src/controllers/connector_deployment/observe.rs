@@ -5,9 +5,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use clock::later;
 use connect_api::api::PageRequest;
-use connect_api::model::{ConfigurationValue, DeclaredApplication, DeclaredGlobal, Deployment, DeploymentStatus};
+use connect_api::model::{
+    ApplicationType, ConfigurationValue, DeclaredApplication, DeclaredGlobal, Deployment, DeploymentStatus, SecuredKey,
+    StandardKey,
+};
 use connect_api::{ApiError, ConnectApi, Selector};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -162,20 +164,13 @@ async fn prove_project(api: &dyn ConnectApi) -> Result<(), ApiError> {
     api.deployments(PageRequest { limit: 1, offset: 0 }).await.map(|_| ())
 }
 
-/// Returns how new a polled record has to be: one from before the last write (rule 5), or one that was used before, is
-/// not used.
+/// Returns how new a polled record has to be: one from before the last write (rule 5) is not used.
 fn newer_than(now: Timestamp, persisted: &PersistedState, cache: &LocalCache) -> Timestamp {
-    // A write may have a time in the future. Then the time counts at which this process first saw it; otherwise no
-    // observation would ever be newer than the write.
-    let met = |stamp| match cache.transient.ahead {
-        Some(ahead) if ahead.stamp == stamp => ahead.since.min(stamp),
-        _ => stamp,
-    };
-    let started = persisted.operation.as_ref().map(|operation| met(operation.started_at));
+    // A clock that was ahead may have left a time in the future, which no observation is newer than: the decision corrects it.
+    let started = persisted.operation.as_ref().map(|operation| operation.started_at).filter(|at| *at <= now);
     let asked = cache.reconcile_request.as_ref().map(|(_, at)| *at);
-    let used = cache.last_observation.map(|at| later(at, std::time::Duration::from_millis(1)));
     let recent = now.saturating_sub(LONGEST_AGE).unwrap_or(Timestamp::MIN);
-    [started, asked, used, cache.last_call].into_iter().flatten().fold(recent, Timestamp::max)
+    [started, asked, cache.last_call].into_iter().flatten().fold(recent, Timestamp::max)
 }
 
 /// Converts a read to what `decide` takes. `ignored`: values that comparisons leave out.
@@ -256,32 +251,26 @@ fn secured(record: &Deployment) -> Names {
     of_applications.chain(global.map(|value| Item::secured(GLOBAL, &value.key))).collect()
 }
 
-/// Returns the keys that a connector declares; `None`: they are not known.
+/// Returns what a connector declares; `None`: it is not known.
 #[must_use]
 pub fn declared(applications: Option<&Vec<DeclaredApplication>>, global: Option<&DeclaredGlobal>) -> Option<Declared> {
-    let keys =
-        |standard: &[connect_api::model::StandardKey], secured: &[connect_api::model::SecuredKey]| DeclaredKeys {
-            standard: standard.iter().map(|declared| declared.key.clone()).collect(),
-            secured: secured.iter().map(|declared| declared.key.clone()).collect(),
-            defaults: standard.iter().filter_map(|it| Some((it.key.clone(), it.default.clone()?))).collect(),
-            required: standard
-                .iter()
-                .filter(|it| it.required && it.default.is_none())
-                .map(|it| &it.key)
-                .chain(secured.iter().filter(|it| it.required).map(|it| &it.key))
-                .cloned()
-                .collect(),
-        };
-    Some(Declared {
-        applications: applications?
-            .iter()
-            .map(|application| {
-                let keys = keys(&application.standard_configuration, &application.secured_configuration);
-                (application.application_name.clone(), keys)
-            })
-            .collect(),
-        global: global
-            .map(|global| keys(&global.standard_configuration, &global.secured_configuration))
-            .unwrap_or_default(),
-    })
+    let applications = applications?.iter().map(|it| {
+        let kind = Some(it.application_type.clone());
+        let keys = declared_keys(kind, &it.standard_configuration, &it.secured_configuration);
+        (it.application_name.clone(), keys)
+    });
+    let global = global.map(|it| declared_keys(None, &it.standard_configuration, &it.secured_configuration));
+    Some(Declared { applications: applications.collect(), global: global.unwrap_or_default() })
+}
+
+fn declared_keys(kind: Option<ApplicationType>, standard: &[StandardKey], secured: &[SecuredKey]) -> DeclaredKeys {
+    let plain = standard.iter().filter(|it| it.required && it.default.is_none()).map(|it| &it.key);
+    let hidden = secured.iter().filter(|it| it.required).map(|it| &it.key);
+    DeclaredKeys {
+        application_type: kind,
+        standard: standard.iter().map(|declared| declared.key.clone()).collect(),
+        secured: secured.iter().map(|declared| declared.key.clone()).collect(),
+        defaults: standard.iter().filter_map(|it| Some((it.key.clone(), it.default.clone()?))).collect(),
+        required: plain.chain(hidden).cloned().collect(),
+    }
 }

@@ -47,6 +47,18 @@ impl PersistedState {
         let started = self.operation.as_ref().map(|operation| operation.started_at);
         started.or(self.applied.as_ref().map(|applied| applied.at))
     }
+
+    /// Returns the state without times in the future, which a clock that was ahead has left: these writes count from now on.
+    /// That is later than they were, so nothing is concluded too early, and nothing waits for ever.
+    pub(super) fn until(&self, now: Timestamp) -> Self {
+        let mut state = self.clone();
+        let started = state.operation.as_mut().map(|operation| &mut operation.started_at);
+        let ended = state.applied.as_mut().map(|applied| &mut applied.at);
+        for time in started.into_iter().chain(ended) {
+            *time = now.min(*time);
+        }
+        state
+    }
 }
 
 /// What a completed operation has applied.
@@ -131,6 +143,14 @@ pub struct Operation {
     pub started_at: Timestamp,
 }
 
+impl Operation {
+    /// Whether its call was about to be sent once: only then does a refusal prove that nothing happened.
+    #[must_use]
+    pub fn is_first(&self) -> bool {
+        self.attempt == 1
+    }
+}
+
 /// What an operation sends, without the values themselves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -176,12 +196,9 @@ pub enum OperationState {
     Accepted,
 }
 
-/// The Secrets and ConfigMaps that values came from: how many, and a digest of their names and versions.
+/// The Secrets and ConfigMaps that values came from: a digest of their names and versions, which is empty without any.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sources {
-    count: u32,
-    digest: String,
-}
+pub struct Sources(String);
 
 impl Sources {
     /// Returns the sources for these objects, in any order.
@@ -199,13 +216,13 @@ impl Sources {
                 hasher.update(part);
             }
         }
-        Self { count: u32::try_from(all.len()).unwrap_or(u32::MAX), digest: hex(&hasher.finalize()[..16]) }
+        Self(hex(&hasher.finalize()[..16]))
     }
 
     /// Whether there were none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        self.0.is_empty()
     }
 }
 

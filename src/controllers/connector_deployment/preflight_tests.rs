@@ -37,6 +37,13 @@ fn offering(change: &serde_json::Value) -> RegistryConnector {
     RegistryConnector::from(serde_json::from_value::<connect_api::model::Connector>(record).expect("a connector"))
 }
 
+/// Returns what is wrong with the values, for that connector in that region.
+fn found(values: &Values, region: &str, offering: &RegistryConnector) -> Vec<String> {
+    let declared = observe::declared(offering.applications.as_ref(), offering.global.as_ref());
+    let problems = declared.map(|declared| of_values(values, &[], &declared)).unwrap_or_default();
+    of_offering(region, offering).into_iter().chain(problems).collect()
+}
+
 fn good() -> Values {
     let mut values = Values::default();
     let service = values.applications.entry("service".into()).or_default();
@@ -215,7 +222,7 @@ fn each_problem_is_reported_with_the_names_that_exist() {
     for (case, change, expected) in misnamed().into_iter().chain(missing()) {
         let mut values = good();
         change(&mut values);
-        assert_eq!(of_offering(&values, "europe-west1.gcp", &offering(&json!({}))), expected, "{case}");
+        assert_eq!(found(&values, "europe-west1.gcp", &offering(&json!({}))), expected, "{case}");
     }
 }
 
@@ -244,7 +251,7 @@ fn region_and_preview_permission_are_checked_too() {
             "its isPreviewable is none",
         ),
     ] {
-        let problems = of_offering(&good(), region, &offering);
+        let problems = found(&good(), region, &offering);
         assert_eq!(problems.len(), usize::from(!expected.is_empty()), "{case}: {problems:?}");
         assert!(problems.iter().all(|problem| problem.contains(expected)), "{case}: {problems:?}");
     }
@@ -261,13 +268,14 @@ fn a_url_of_an_application_without_one_is_a_problem() {
     ] {
         let from = serde_json::from_value(json!({"application": application, "placeholder": "x"})).expect("a URL");
         let values = [UrlValue::of(Item::standard("service", "PEER"), &from)];
-        let declared = offering(&json!({})).applications;
+        let offering = offering(&json!({}));
+        let declared =
+            observe::declared(offering.applications.as_ref(), offering.global.as_ref()).expect("it is known");
         let expected: Vec<_> = expected
             .iter()
             .map(|why| format!("service/PEER takes the URL of application {application}, {why}"))
             .collect();
-        assert_eq!(of_urls(&values, declared.as_deref()), expected, "{application}");
-        assert_eq!(of_urls(&values, None), Vec::<String>::new(), "{application}: not known");
+        assert_eq!(of_values(&good(), &values, &declared), expected, "{application}");
     }
 }
 
@@ -276,6 +284,5 @@ fn what_is_not_known_is_not_a_problem() {
     let mut values = good();
     values.applications.insert("anything".into(), ApplicationValues::default());
     let unknown = offering(&json!({"configurations": null, "supportedRegions": null}));
-    assert_eq!(of_offering(&values, "europe-west1.gcp", &unknown), Vec::<String>::new());
-    assert_eq!(of_declarations(&values, None, None), Vec::<String>::new());
+    assert_eq!(found(&values, "europe-west1.gcp", &unknown), Vec::<String>::new());
 }

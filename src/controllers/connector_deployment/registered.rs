@@ -1,12 +1,12 @@
 //! What follows from the registry entry of the connector that a resource names: which version is its latest (rule 15),
 //! what it declares (rule 14), and what the service would refuse (preflight). Pure.
 //!
-//! `reconciler/registered.rs` reads the registry and decides how often.
+//! `reconcile/registered.rs` reads the registry and decides how often.
 
 use std::sync::Arc;
 
 use connect_api::Selector;
-use connect_api::model::{DeclaredApplication, Deployment};
+use connect_api::model::Deployment;
 use connect_api::scopes::{self, Right};
 
 use super::decide::CallKind;
@@ -57,9 +57,7 @@ impl Registered {
     /// another version.
     #[must_use]
     pub fn declarations(&self, object: &ConnectorDeployment, record: Option<&Deployment>) -> Option<Declared> {
-        let recorded = record.and_then(|record| {
-            observe::declared(record.connector.configurations.as_ref(), record.connector.global_configuration.as_ref())
-        });
+        let recorded = record.and_then(recorded);
         let moves = record.is_some_and(|record| self.moves(object, record));
         if moves { self.declared().or(recorded) } else { recorded.or_else(|| self.declared()) }
     }
@@ -131,53 +129,39 @@ impl Registered {
         record: Option<&Deployment>,
         call: &CallKind,
     ) -> (Vec<String>, bool) {
-        let wanted = object.spec.connector.version;
-        match call {
-            CallKind::Create { .. } | CallKind::Recreate { .. } | CallKind::Redeploy { update_connector: true, .. } => {
-                let current = self.registry_entry.as_ref().is_some_and(|registry_entry| registry_entry.current);
-                let will_run =
-                    |offering: &&Arc<RegistryConnector>| wanted.is_none_or(|wanted| wanted == offering.version);
-                let Some(offering) = self.offering().filter(|_| current).filter(will_run) else {
-                    return (Vec::new(), false);
-                };
-                let mut offering = RegistryConnector::clone(offering);
-                if matches!(call, CallKind::Redeploy { .. }) {
-                    offering.applications = without(offering.applications, record);
-                }
-                let mut problems = preflight::of_offering(&desired.values, region, &offering);
-                problems.extend(preflight::of_urls(&desired.url_values, offering.applications.as_deref()));
-                let by_registry = !problems.is_empty();
-                (problems, by_registry)
-            }
-            CallKind::Redeploy { update_connector: false, .. } => {
-                let connector = record.map(|record| &record.connector);
-                let running = connector.map(|connector| connector.version);
-                // A record need not repeat the declarations that the registry has for the same version.
-                let same = self.offering().filter(|offering| Some(offering.version) == running);
-                let recorded = connector.filter(|connector| connector.configurations.is_some());
-                let (applications, global) = match (recorded, same) {
-                    (Some(connector), _) => (connector.configurations.clone(), connector.global_configuration.as_ref()),
-                    (None, Some(offering)) => (offering.applications.clone(), offering.global.as_ref()),
-                    (None, None) => (None, None),
-                };
-                let applications = without(applications, record);
-                let mut problems = preflight::of_declarations(&desired.values, applications.as_deref(), global);
-                problems.extend(preflight::of_urls(&desired.url_values, applications.as_deref()));
-                (problems, false)
-            }
-            CallKind::Undeploy { .. } => (Vec::new(), false),
+        let mut problems = Vec::new();
+        let by_registry = needs_declarations(call);
+        let declared = if by_registry {
+            let wanted = object.spec.connector.version;
+            let current = self.registry_entry.as_ref().is_some_and(|registry_entry| registry_entry.current);
+            let will_run = |offering: &&Arc<RegistryConnector>| wanted.is_none_or(|wanted| wanted == offering.version);
+            let Some(offering) = self.offering().filter(|_| current).filter(will_run) else {
+                return (problems, false);
+            };
+            problems = preflight::of_offering(region, offering);
+            self.declared()
+        } else if let (CallKind::Redeploy { .. }, Some(record)) = (call, record) {
+            // A record need not repeat the declarations that the registry has for the same version.
+            let same = self.offering().is_some_and(|offering| offering.version == record.connector.version);
+            recorded(record).or_else(|| self.declared().filter(|_| same))
+        } else {
+            None
+        };
+        if let Some(mut declared) = declared {
+            // Nothing can be sent to applications that the deployment lacks.
+            let missing = record.filter(|_| !call.creates()).map(applications::missing).unwrap_or_default();
+            declared.applications.retain(|name, _| !missing.contains(name));
+            problems.extend(preflight::of_values(&desired.values, &desired.url_values, &declared));
         }
+        let by_registry = by_registry && !problems.is_empty();
+        (problems, by_registry)
     }
 }
 
-/// Leaves out the applications that the deployment lacks, since nothing can be sent to them.
-fn without(
-    applications: Option<Vec<DeclaredApplication>>,
-    record: Option<&Deployment>,
-) -> Option<Vec<DeclaredApplication>> {
-    let missing = record.map(applications::missing).unwrap_or_default();
-    let wanted = |it: &DeclaredApplication| !missing.contains(&it.application_name);
-    applications.map(|all| all.into_iter().filter(wanted).collect())
+/// Returns what the connector declares in the version that runs, as far as the record says.
+fn recorded(record: &Deployment) -> Option<Declared> {
+    let Deployment { connector, .. } = record;
+    observe::declared(connector.configurations.as_ref(), connector.global_configuration.as_ref())
 }
 
 /// Returns the rights whose lack explains a refused call, the likeliest first. `generates_api_client`: a deployment of

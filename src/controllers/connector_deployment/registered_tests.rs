@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use connect_api::model::IsPreviewable;
+use connect_api::model::{DeclaredApplication, IsPreviewable};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 

@@ -1,9 +1,8 @@
 //! From which Secrets and ConfigMaps a spec takes its values. Pure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::controllers::references::{Named, Reference};
-use crate::controllers::values::names::Item;
 use crate::crd::{ConfigurationValues, ConnectorDeploymentSpec};
 
 /// A value that is one key of an object: its own key, and the object with the key of it.
@@ -61,16 +60,14 @@ pub fn sources_of(spec: &ConnectorDeploymentSpec, text: &str) -> Vec<String> {
     sources
 }
 
-/// Returns the note about values with invisible characters at an end, if there are any; each with the key that it comes
-/// from.
+/// Returns the note about these values with invisible characters at an end, if there are any.
 #[must_use]
-pub fn invisible_note(invisible: &BTreeMap<Item, String>) -> Option<String> {
-    let keys: BTreeSet<&str> = invisible.values().map(String::as_str).collect();
-    let keys = keys.into_iter().collect::<Vec<_>>().join(", ");
-    (!keys.is_empty()).then(|| {
+pub fn invisible_note(invisible: &[String]) -> Option<String> {
+    (!invisible.is_empty()).then(|| {
         format!(
-            "Invisible characters at an end of the value are sent with it: {keys}. If they are not meant, write the value \
-             without them, for example with `printf %s` in place of `echo`, and files as UTF-8 without a byte order mark"
+            "Invisible characters at an end of the value are sent with it: {}. If they are not meant, write the value without \
+             them, for example with `printf %s` in place of `echo`, and files as UTF-8 without a byte order mark",
+            invisible.join(", ")
         )
     })
 }
@@ -108,14 +105,5 @@ mod tests {
         ] {
             assert_eq!(sources_of(&spec, text), expected, "{text}");
         }
-    }
-
-    #[test]
-    fn values_with_invisible_ends_are_named_once() {
-        assert_eq!(invisible_note(&BTreeMap::new()), None);
-        let both =
-            ["c", "d"].map(|key| (Item::secured("service", key), "key a of Secret b (tab at the end)".to_owned()));
-        let note = invisible_note(&both.into()).unwrap_or_default();
-        assert!(note.contains("are sent with it: key a of Secret b (tab at the end). "), "{note}");
     }
 }

@@ -15,7 +15,7 @@ use super::observed::Observed;
 use super::outcome::Outcome;
 use super::state::{CallKind, DeletionPolicy, State};
 use super::{desired, intent, observe, outcome, proof};
-use crate::controllers::context::{Context, OTHER_SHARD_AGAIN, Project, StagedMemory};
+use crate::controllers::context::{Context, OTHER_SHARD_AGAIN, StagedMemory};
 use crate::controllers::key_ownership::{Begin, ClaimStatus};
 use crate::controllers::kinds::managed_kind::object_ref;
 use crate::controllers::object_ref::ObjectRef;
@@ -24,7 +24,7 @@ use crate::controllers::reconcile::record::{self, Stop};
 use crate::controllers::reconcile::unwritten::Unwritten;
 use crate::controllers::reconcile::{self, Next, is_deleting, is_ours};
 use crate::controllers::references::Named;
-use crate::controllers::remote::{Health, NotAdmitted, Remote};
+use crate::controllers::remote::{Health, Remote};
 use crate::controllers::reporting::conditions::{ConditionUpdate, ready_reason};
 use crate::controllers::reporting::observed_record::ObservedRecord;
 use crate::controllers::reporting::problem;
@@ -123,36 +123,19 @@ impl<'a> Reconciler<'a> {
         }
         let project = record::project(context, &self.object, &project, self.interval()).await?;
         self.identity = Some(project.identity.clone());
-        self.enter(&project, state).await
-    }
-
-    /// Passes the circuit breaker and the concurrency limit of the remote.
-    async fn enter(&mut self, project: &Project, state: State) -> Result<Next, Stop> {
-        let remote = match &project.remote {
-            Ok(remote) => remote,
-            Err(condition) => {
-                return Ok(self.report_outage(&state, problem::of_project(&self.project(), condition)).await?);
-            }
-        };
-        let asked = self.asked_for();
-        if let Some(pause) = self.memory.backoff.left(&asked, self.context.clock.now()) {
+        let outage = |condition| Stop::Outage(problem::of_project(&self.project(), condition), None);
+        let remote = Arc::clone(project.remote.as_ref().map_err(outage)?);
+        if let Some(pause) = self.memory.backoff.left(&self.asked_for(), context.clock.now()) {
             return Ok(Next::Again(Some(pause)));
         }
-        let permit = match remote.enter(self.object_ref).await {
-            Ok(permit) => permit,
-            Err(NotAdmitted::Moved) => return Ok(Next::Again(Some(Duration::ZERO))),
-            Err(NotAdmitted::CircuitOpen(outage)) => {
-                let condition = problem::condition_of_outage(&outage, &project.identity.project_key);
-                return Ok(self.report_outage(&state, condition).await?);
-            }
-        };
+        let permit = record::enter(&remote, self.object_ref).await?;
         let login = remote.login();
         if self.memory.login.replace(login).is_some_and(|before| before != login) {
             // What other credentials were refused may be sent again.
             self.memory.of_decision.refused = None;
         }
         // Boxed: most reconciles end before this.
-        let next = Box::pin(self.with_remote(remote, &project.identity, &state)).await;
+        let next = Box::pin(self.with_remote(&remote, &project.identity, &state)).await;
         drop(permit);
         next
     }
@@ -174,9 +157,7 @@ impl<'a> Reconciler<'a> {
                     Health::Failing(outage) => problem::condition_of_outage(&outage, &identity.project_key),
                     Health::Good { .. } | Health::Unknown => problem::condition(&error, &identity.project_key),
                 };
-                let pause = self.pause(&error);
-                self.report_outage(state, condition).await?;
-                return Ok(Next::Again(Some(pause)));
+                return Err(Stop::Outage(condition, Some(self.pause(&error))));
             }
         };
         let seen = record.as_ref().map(|record| Observed::of(record, &self.object.spec));
@@ -285,7 +266,7 @@ impl<'a> Reconciler<'a> {
         let creates = decision.step == Step::Send(CallKind::Create);
         let gets = decision.state.id.is_some() && decision.state.id != state.id;
         // A record that shows what the resource has sent is its own.
-        let begin = Begin { remote, takes_over: !creates && state.call.is_none() };
+        let begin = Begin { remote, takes_over: !creates && decision.state.call.is_none() };
         self.context.claim(&self.object, (creates || gets).then_some(begin))
     }
 
@@ -307,6 +288,6 @@ impl<'a> Reconciler<'a> {
     /// Pauses the calls of this resource, longer with each failure; returns for how long.
     pub(super) fn pause(&mut self, error: &ApiError) -> Duration {
         let (asked, now) = (self.asked_for(), self.context.clock.now());
-        self.memory.backoff.failed(asked, error, Duration::ZERO, now)
+        self.memory.backoff.failed(asked, error, now)
     }
 }

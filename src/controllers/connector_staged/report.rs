@@ -1,7 +1,5 @@
 //! The writes to the cluster: status, finalizer and annotation.
 
-use std::time::Duration;
-
 use connect_api::model::ConnectorStaged as Record;
 
 use super::reconcile::Reconciler;
@@ -90,16 +88,6 @@ impl Reconciler<'_> {
         }
     }
 
-    /// Reports why nothing can be done, without an observation.
-    async fn report_and_wait(
-        &mut self,
-        condition: ConditionUpdate,
-        again: Option<Duration>,
-    ) -> Result<Next, kube::Error> {
-        self.store(None, condition, ObservedRecord::NotRead).await?;
-        Ok(Next::Again(again))
-    }
-
     /// Reports why the reconcile ended before its decision was carried out.
     ///
     /// # Errors
@@ -107,7 +95,8 @@ impl Reconciler<'_> {
     pub(super) async fn stop(&mut self, stop: Stop) -> Result<Next, kube::Error> {
         let (condition, again) = match stop {
             Stop::End(next) => return Ok(next),
-            Stop::Report(condition, again) => (condition, again),
+            Stop::Outage(_, again) if self.is_settled() => return Ok(Next::Again(again)),
+            Stop::Report(condition, again) | Stop::Outage(condition, again) => (condition, again),
             Stop::Refused(request, error) => self.memory.kubernetes_error_backoff.refused(request, error)?,
             Stop::Leave(condition, again) => {
                 self.context.remotes.forget(self.object_ref);
@@ -115,23 +104,17 @@ impl Reconciler<'_> {
                 (condition, again)
             }
         };
-        self.report_and_wait(condition, again).await
+        self.store(None, condition, ObservedRecord::NotRead).await?;
+        Ok(Next::Again(again))
     }
 
-    /// Rule 20: the remote cannot be reached. What is settled keeps its status; the project reports the outage.
-    pub(super) async fn report_outage(
-        &mut self,
-        state: &State,
-        condition: ConditionUpdate,
-    ) -> Result<Next, kube::Error> {
-        let is_settled = self.object.status.as_ref().is_some_and(|status| {
-            Some(status.observed_generation) == self.object.metadata.generation
-                && conditions::is_ready(&status.conditions)
-        });
-        if is_settled && !is_deleting(&self.object) && !state.is_call_open() {
-            return Ok(Next::Again(None));
-        }
-        self.report_and_wait(condition, None).await
+    /// Whether the resource is as its spec asks for, and no call is open.
+    fn is_settled(&self) -> bool {
+        let Some(status) = &self.object.status else { return false };
+        Some(status.observed_generation) == self.object.metadata.generation
+            && conditions::is_ready(&status.conditions)
+            && !is_deleting(&self.object)
+            && !self.object.remembered().is_ok_and(|state| state.is_call_open())
     }
 
     /// Adds the finalizer, unless the object has it, or is being deleted without it.

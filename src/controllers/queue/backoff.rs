@@ -43,11 +43,10 @@ impl Backoff {
         (now < until).then(|| between(now, until))
     }
 
-    /// Records a failed call; returns the pause before the next one. `needless`: until then, no observation leads to
-    /// anything, so that a shorter pause would only cost reads. A call that was held back says nothing about this
+    /// Records a failed call; returns the pause before the next one. A call that was held back says nothing about this
     /// resource: if it counted, a service that fails now and then would slow down resources whose calls it answers.
-    pub fn failed(&mut self, asked: Asked, error: &ApiError, needless: Duration, now: Timestamp) -> Duration {
-        let at_least = error.retry_after.unwrap_or_default().max(needless);
+    pub fn failed(&mut self, asked: Asked, error: &ApiError, now: Timestamp) -> Duration {
+        let at_least = error.retry_after.unwrap_or_default();
         if error.is_held_back() {
             return at_least.max(SHORTEST_PAUSE);
         }
@@ -126,18 +125,17 @@ mod tests {
             retry_after: (retry_after > 0).then(|| Duration::from_secs(retry_after)),
         };
         let own = Failure::Answered { status: 503, codes: Vec::new() };
-        for (failure, retry_after, needless, pause, left) in [
-            (Failure::HeldBack, 3, 0, 3, None),
-            (Failure::HeldBack, 0, 0, 1, None),
-            (Failure::HeldBack, 3, 12, 12, None),
-            (own.clone(), 0, 0, 8, Some(8)),
-            (Failure::HeldBack, 5, 0, 5, Some(8)),
-            (own.clone(), 0, 12, 16, Some(16)),
-            (own.clone(), 60, 12, 60, Some(60)),
-            (own.clone(), 60, 96, 96, Some(96)),
+        for (failure, retry_after, pause, left) in [
+            (Failure::HeldBack, 3, 3, None),
+            (Failure::HeldBack, 0, 1, None),
+            (own.clone(), 0, 8, Some(8)),
+            (Failure::HeldBack, 5, 5, Some(8)),
+            (own.clone(), 0, 16, Some(16)),
+            (own.clone(), 60, 60, Some(60)),
+            (own.clone(), 96, 96, Some(96)),
         ] {
-            let (asked, needless) = ((1, None), Duration::from_secs(needless));
-            let paused = backoff.failed(asked.clone(), &error(failure.clone(), retry_after), needless, now);
+            let asked = (1, None);
+            let paused = backoff.failed(asked.clone(), &error(failure.clone(), retry_after), now);
             assert_eq!(paused.as_secs(), pause, "{failure:?}");
             assert_eq!(backoff.left(&asked, now).map(|left| left.as_secs()), left, "{failure:?}");
         }
@@ -145,7 +143,7 @@ mod tests {
         assert_eq!(backoff.left(&(1, None), over), None, "the pause is over");
         assert_eq!(backoff.left(&(2, None), now), None, "a change ends the pause");
         backoff.worked();
-        let pause = backoff.failed((2, None), &error(own, 0), Duration::ZERO, now);
+        let pause = backoff.failed((2, None), &error(own, 0), now);
         assert_eq!(pause.as_secs(), 8, "the first failure after a success");
         backoff.worked();
         assert_eq!(backoff.left(&(2, None), now), None, "a success ends the pause");

@@ -17,6 +17,7 @@ use crate::controllers::object_ref::{Kind, ObjectRef};
 use crate::controllers::objects::patch;
 use crate::controllers::project_access::namespace_permissions::Permission;
 use crate::controllers::references::Reference;
+use crate::controllers::remote::{ConcurrencyPermit, NotAdmitted, Remote};
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::event_reason::EventReason;
 use crate::controllers::reporting::problem;
@@ -39,6 +40,8 @@ pub enum Stop {
     Report(ConditionUpdate, Option<Duration>),
     /// The same, and what was observed until now says nothing about the time after.
     Leave(ConditionUpdate, Option<Duration>),
+    /// Rule 20: the remote, or the record, cannot be read. The status of what is settled stays.
+    Outage(ConditionUpdate, Option<Duration>),
     /// Nothing is reported.
     End(Next),
 }
@@ -119,6 +122,19 @@ pub async fn project<K: ManagedKind>(
         Err(error) => unreadable(&format!("{} {name}", project.kind.as_str()), error),
     };
     Err(Stop::Report(condition, Some(PROJECT_AGAIN)))
+}
+
+/// Returns the right to use the remote, once its circuit breaker and its concurrency limit let the resource pass.
+///
+/// # Errors
+/// Why the remote cannot be used.
+pub async fn enter(remote: &Remote, object_ref: &ObjectRef) -> Result<ConcurrencyPermit, Stop> {
+    remote.enter(object_ref).await.map_err(|refused| match refused {
+        NotAdmitted::Moved => Stop::End(Next::Again(Some(Duration::ZERO))),
+        NotAdmitted::CircuitOpen(outage) => {
+            Stop::Outage(problem::condition_of_outage(&outage, &remote.settings().project_key), None)
+        }
+    })
 }
 
 /// Forgets what both kinds keep of a resource that does not exist any more, or that is left to others.

@@ -40,7 +40,7 @@ async fn invisible_characters_at_an_end_of_a_value_are_sent_and_reported_by_one_
     shop.until_event("InvisibleCharacters").await;
     let notes = shop.events("InvisibleCharacters").await;
     assert_eq!(notes.len(), 1, "{notes:?}");
-    let named = "key token of Secret tax (U+FEFF at the start, line break at the end)";
+    let named = "service/API_TOKEN (secured) (U+FEFF at the start, line break at the end)";
     assert!(notes[0].contains(named) && !notes[0].contains("first-token"), "{notes:?}");
 
     shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;

@@ -31,8 +31,7 @@ pub(crate) fn decisions(data: &[u8]) {
             Step::NoOp => {}
             Step::Send(call) => {
                 let answer = answer(&mut bytes);
-                let outcome =
-                    apply_response(&inputs.persisted, &inputs.transient, &call, inputs.cause(), &answer, inputs.now);
+                let outcome = apply_response(&inputs.persisted, &inputs.transient, &call, &answer, inputs.now);
                 check_outcome(&inputs, &call, &answer, &outcome);
                 if outcome.remove_finalizer {
                     return;
@@ -97,7 +96,7 @@ fn check_call(inputs: &Inputs, decision: &Decision, call: &Call) {
                 Observation::Present(seen) => gone.as_ref() == Some(&seen.id) && is_planned_create(before),
             };
             assert!(free, "nothing is created while the key is in use: {}", context());
-            assert!(!(call.first && is_planned_create(before)), "it may have been sent before: {}", context());
+            assert!(!(written.is_first() && is_planned_create(before)), "it may have been sent before: {}", context());
             let recreates = before.is_some_and(|before| before.kind == OperationType::Recreate);
             let replaces = is_planned_create(before) || recreates || inputs.intent.correct_drift;
             assert!(gone.is_none() || replaces, "created again only if requested: {}", context());
@@ -182,10 +181,7 @@ fn check_finalizer_removal(inputs: &Inputs, decision: &Decision) {
         return;
     };
     if is_planned_create(Some(operation)) {
-        // A time in the future counts from when it was first observed.
-        let met = inputs.transient.ahead.filter(|ahead| ahead.stamp == operation.started_at);
-        let since = met.map_or(operation.started_at, |ahead| ahead.since.min(ahead.stamp));
-        assert!(between(since, inputs.now) >= QUIET_PERIOD, "it may still arrive: {}", context());
+        assert!(between(operation.started_at, inputs.now) >= QUIET_PERIOD, "it may still arrive: {}", context());
         return;
     }
     if inputs.persisted.id.is_some() {
@@ -201,17 +197,18 @@ fn check_finalizer_removal(inputs: &Inputs, decision: &Decision) {
 fn check_outcome(inputs: &Inputs, call: &Call, answer: &Response, outcome: &AppliedResponse) {
     let context = || format!("{call:?} {answer:?} {:#?}\n{outcome:#?}", inputs.persisted);
     let kind = kind(call);
+    let is_first = inputs.persisted.operation.as_ref().is_none_or(Operation::is_first);
     if outcome.remove_finalizer {
         assert_eq!((kind, answer), (OperationType::Undeploy, &Response::NotFound), "{}", context());
     }
     if outcome.key_taken {
-        assert!(call.first && kind == OperationType::Create && *answer == Response::Duplicate, "{}", context());
+        assert!(is_first && kind == OperationType::Create && *answer == Response::Duplicate, "{}", context());
     }
     if *answer == Response::Unknown {
         assert_eq!((&outcome.persisted, &outcome.transient), (&inputs.persisted, &inputs.transient), "{}", context());
     }
     match &outcome.persisted.operation {
-        None => assert!(call.first, "a refusal of a repeated call says nothing about the first one: {}", context()),
+        None => assert!(is_first, "a refusal of a repeated call says nothing about the first one: {}", context()),
         Some(operation) => {
             // A deployment that is to be created again is gone already.
             let gone = operation.kind == OperationType::Recreate && *answer == Response::NotFound;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clock::later;
 use connect_operator::controllers::connector_deployment::decide::{
-    Accepted, Ahead, Cause, Change, Decision, DesiredPayload, Input, Intent, Pause, Refused, Response, Resting,
+    Accepted, Cause, Change, Decision, DesiredPayload, Input, Intent, Pause, Refused, Response, Resting,
     TransientState, Version, decide,
 };
 use connect_operator::controllers::connector_deployment::persisted::{
@@ -77,16 +77,6 @@ impl Inputs {
             observed_at: *now,
             now: *now,
         })
-    }
-
-    /// Returns the cause of a call, as a reconcile computes it.
-    pub(crate) fn cause(&self) -> Cause {
-        Cause {
-            digest: self.wanted.as_ref().map(|wanted| wanted.payload.digest.clone()),
-            generation: self.intent.generation,
-            request: self.intent.redeploy_request.clone(),
-            latest: self.intent.version.latest,
-        }
     }
 
     /// Lets time move on, or back, and changes the observation.
@@ -321,7 +311,6 @@ impl Generator<'_, '_> {
             }),
             pause: self.bytes.flag().then(|| Pause { until: self.past(), times: self.bytes.one(&[1, 40, u32::MAX]) }),
             busy_since: self.bytes.flag().then(|| self.past()),
-            ahead: self.bytes.flag().then(|| Ahead { stamp: self.past(), since: self.past() }),
         }
     }
 }

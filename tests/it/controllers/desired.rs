@@ -295,15 +295,15 @@ fn invisible_characters_are_noted_for_the_values_that_are_sent() {
             json!({"securedConfigurationFrom": from(&["broken"]), "securedConfiguration": [secret_value("T", "whole", "T")]}),
             &["U"],
         ),
-        ("one key", json!({"securedConfiguration": [secret_value("A", "broken", "U")]}), &["U"]),
+        ("one key", json!({"securedConfiguration": [secret_value("U", "broken", "U")]}), &["U"]),
     ] {
         let spec = resource(&service(&values)).spec;
         let mut desired = from_spec(&spec, &contents(&[BROKEN, WHOLE]), None).expect(case);
         let ends = |key: &str| if key == "T" { "line break at the end" } else { "U+FEFF at the start" };
-        let keys: Vec<_> = expected.iter().map(|key| format!("key {key} of Secret broken ({})", ends(key))).collect();
-        assert_eq!(desired.invisible.values().cloned().collect::<Vec<_>>(), keys, "{case}");
+        let keys: Vec<_> = expected.iter().map(|key| format!("service/{key} (secured) ({})", ends(key))).collect();
+        assert_eq!(desired.invisible(), keys, "{case}");
         desired.fit(&BTreeSet::from(["service".to_owned()]), None, &PersistedState::default());
-        assert!(desired.invisible.is_empty(), "{case}: nothing is sent to an application that does not exist");
+        assert!(desired.invisible().is_empty(), "{case}: nothing is sent to an application that does not exist");
     }
 }
 

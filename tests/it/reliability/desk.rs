@@ -16,7 +16,7 @@ use connect_api::model::Deployment;
 use connect_api::{ApiError, CommerceApi, ConnectApi, Rate, Selector};
 use connect_operator::controllers::connector_deployment::act::{self, Done, PersistedOperation};
 use connect_operator::controllers::connector_deployment::decide::{
-    AppliedResponse, Cause, DesiredPayload, Input, Outcome, Response, Step, TransientState, apply_response, decide,
+    AppliedResponse, DesiredPayload, Input, Outcome, Response, Step, TransientState, apply_response, decide,
 };
 use connect_operator::controllers::connector_deployment::desired::{self, Contents, Desired};
 use connect_operator::controllers::connector_deployment::intent::{self, intent, target};
@@ -308,14 +308,8 @@ impl Desk {
         state::write(stored.status.get_or_insert_default(), &self.persisted);
         let operation = PersistedOperation::of(&stored).expect("the decision has an operation");
         let done =
-            act::send(api, &self.object, &self.identity, Some(&target), &call, &desired.values, &operation).await;
-        let cause = Cause {
-            digest: Some(wanted.payload.digest).filter(|_| intent.deletion.is_none()),
-            generation: intent.generation,
-            request: None,
-            latest: intent.version.latest.filter(|_| intent.deletion.is_none()),
-        };
-        let outcome = apply_response(&self.persisted, &self.transient, &call, cause, &done.response, self.clock.now());
+            act::send(api, &self.object, &self.identity, Some(&target), &call.kind, &desired.values, &operation).await;
+        let outcome = apply_response(&self.persisted, &self.transient, &call, &done.response, self.clock.now());
         self.persisted = outcome.persisted.clone();
         self.transient = outcome.transient.clone();
         Turn::Sent(Box::new((done, outcome)))
@@ -387,7 +381,7 @@ impl Desk {
     }
 
     fn wanted(&self, desired: &Desired) -> DesiredPayload {
-        desired.wanted(&self.digest_key, BTreeSet::new())
+        desired.wanted(&self.digest_key, &BTreeSet::new())
     }
 }
 

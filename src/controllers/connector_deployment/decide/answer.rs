@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::super::persisted::{OperationState, OperationType, PersistedState, Phase};
-use super::{Call, Cause, Pause, Refused, TransientState};
+use super::{Call, Pause, Refused, TransientState};
 
 /// What the response to a call means for the change that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,13 +44,12 @@ pub struct AppliedResponse {
     pub key_taken: bool,
 }
 
-/// Applies the response to `call`, for which `persisted` was written; `cause` is what the call was sent for.
+/// Applies the response to `call`, for which `persisted` was written.
 #[must_use]
 pub fn apply_response(
     persisted: &PersistedState,
     transient: &TransientState,
     call: &Call,
-    cause: Cause,
     answer: &Response,
     now: Timestamp,
 ) -> AppliedResponse {
@@ -62,6 +61,7 @@ pub fn apply_response(
     };
     let Some(operation) = &mut applied.persisted.operation else { return applied };
     let kind = operation.kind;
+    let is_first = operation.is_first();
     match answer {
         Response::Accepted(Accepted { id, phase }) => {
             operation.state = OperationState::Accepted;
@@ -78,42 +78,38 @@ pub fn apply_response(
         Response::NotFound if kind == OperationType::Recreate => operation.state = OperationState::Accepted,
         Response::Unknown => {}
         Response::Duplicate if kind == OperationType::Create => {
-            if call.first {
-                settle(&mut applied, call);
-                applied.key_taken = true;
-            }
+            settle(&mut applied);
+            applied.key_taken = is_first;
         }
-        Response::NotFound if kind == OperationType::Redeploy => passing(&mut applied, call, now),
-        Response::Retryable => passing(&mut applied, call, now),
+        Response::NotFound if kind == OperationType::Redeploy => passing(&mut applied, is_first, now),
+        Response::Retryable => passing(&mut applied, is_first, now),
         Response::Refused | Response::Duplicate | Response::NotFound => {
-            settle(&mut applied, call);
-            applied.transient.refused = Some(Refused::after(transient.refused.as_ref(), cause, now));
+            settle(&mut applied);
+            applied.transient.refused = Some(Refused::after(transient.refused.as_ref(), call.cause.clone(), now));
         }
     }
     applied
 }
 
 /// Removes the operation, because nothing happened. The refusal of a repeated call proves nothing about the first one.
-fn settle(applied: &mut AppliedResponse, call: &Call) {
-    if call.first {
-        match applied.persisted.operation.take().map(|operation| operation.kind) {
-            // The create was to replace a deployment that is gone, so this resource has no deployment any more.
-            Some(OperationType::Create) => {
-                applied.persisted.id = None;
-                applied.persisted.applied = None;
-            }
-            // Rule 15: nothing was moved to the latest version either.
-            Some(OperationType::Redeploy) => applied.persisted.followed = None,
-            _ => {}
+fn settle(applied: &mut AppliedResponse) {
+    match applied.persisted.operation.take_if(|operation| operation.is_first()).map(|operation| operation.kind) {
+        // The create was to replace a deployment that is gone, so this resource has no deployment any more.
+        Some(OperationType::Create) => {
+            applied.persisted.id = None;
+            applied.persisted.applied = None;
         }
+        // Rule 15: nothing was moved to the latest version either.
+        Some(OperationType::Redeploy) => applied.persisted.followed = None,
+        _ => {}
     }
 }
 
 /// Notes a refusal that passes by itself. A repeated call needs no pause here: it waits longer with each attempt
 /// anyway.
-fn passing(applied: &mut AppliedResponse, call: &Call, now: Timestamp) {
-    settle(applied, call);
-    if call.first {
+fn passing(applied: &mut AppliedResponse, is_first: bool, now: Timestamp) {
+    settle(applied);
+    if is_first {
         applied.transient.pause = Some(Pause::after(applied.transient.pause, now));
     }
 }

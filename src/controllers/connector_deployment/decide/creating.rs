@@ -10,14 +10,12 @@ pub(super) fn create(input: &Input<'_>) -> Decision {
     if let Some(other) = other_version(input) {
         return input.no_op(other, None);
     }
-    if let Some(held) = input.held(&input.cause(wanted)) {
-        return held;
-    }
     let mut persisted = input.persisted.clone();
     // The create also serves a redeploy request that already exists (rule 11).
     serve(&mut persisted, input.intent.redeploy_request.as_ref());
     let gone = persisted.id.clone();
-    input.send(persisted, input.operation(OperationType::Create, Some(wanted)), CallKind::Create { gone }, true)
+    let operation = input.operation(OperationType::Create, Some(wanted));
+    input.send(persisted, operation, CallKind::Create { gone }, input.cause(wanted))
 }
 
 /// Rule 15: a create deploys the latest version. Returns an outcome if the spec asks for another one.

@@ -320,5 +320,5 @@ fn redeploy(
         // corrected twice.
         applied.differs = input.differs(wanted, observed);
     }
-    input.send(persisted, operation, call, true)
+    input.send(persisted, operation, call, input.cause(wanted))
 }

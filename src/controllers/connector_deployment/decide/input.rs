@@ -9,7 +9,7 @@ use super::super::persisted::{
     Applied, ObservedDeployment, Operation, OperationState, OperationType, Payload, PersistedState, Phase,
 };
 use super::retained;
-use super::timing::{self, Gone, left};
+use super::timing::{Gone, left};
 use super::{
     ABSENCE, Call, CallKind, Cause, Decision, DesiredPayload, Input, Outcome, Refused, Resting, Step, TransientState,
 };
@@ -58,21 +58,24 @@ impl Input<'_> {
         self.re_evaluate(persisted)
     }
 
-    /// Persists `operation` and then sends its call.
+    /// Persists `operation` and then sends its call, unless a call for this cause is held back.
     pub(super) fn send(
         &self,
         mut persisted: PersistedState,
         operation: Operation,
         kind: CallKind,
-        first: bool,
+        cause: Cause,
     ) -> Decision {
+        if let Some(held) = self.held(&cause) {
+            return held;
+        }
         let outcome = Outcome::Running(operation.kind);
         persisted.operation = Some(operation);
         if let CallKind::Redeploy { update_connector: true, .. } = kind {
             persisted.followed = self.intent.version.latest;
         }
         let again = Some(Duration::from_secs(1));
-        let mut decision = self.decision(persisted, Step::Send(Call { kind, first }), outcome, again);
+        let mut decision = self.decision(persisted, Step::Send(Call { kind, cause }), outcome, again);
         decision.transient.change = None;
         decision.transient.absent_since = None;
         decision.transient.busy_since = None;
@@ -137,14 +140,9 @@ impl Input<'_> {
         }
     }
 
-    /// Returns the time from a write of this resource to the observation.
-    fn since(&self, stamp: Timestamp) -> Duration {
-        timing::since(stamp, self.transient.ahead, self.observed_at)
-    }
-
     /// Returns the time since the call of this operation was about to be sent, at the observation.
     pub(super) fn age(&self, operation: &Operation) -> Duration {
-        self.since(operation.started_at)
+        between(operation.started_at, self.observed_at)
     }
 
     /// Returns since when the deployment is busy without an operation of this resource, and for how long.
@@ -155,7 +153,7 @@ impl Input<'_> {
 
     /// Returns the time since the last write of this resource at the remote, as far as it is known.
     pub(super) fn since_write(&self) -> Duration {
-        self.persisted.last_write().map_or(Duration::MAX, |stamp| self.since(stamp))
+        self.persisted.last_write().map_or(Duration::MAX, |stamp| between(stamp, self.observed_at))
     }
 
     /// Rule 5: a deployment is gone if reading it answers 404 twice, [`ABSENCE`] apart, while no write of this resource

@@ -27,8 +27,7 @@ use jiff::Timestamp;
 
 pub use answer::{Accepted, AppliedResponse, Response, apply_response};
 pub use retained::{holds, retained};
-pub use taking_down::needless_until;
-pub use timing::{ABSENCE, Ahead, LAG, LIMIT, Pause, QUIET_PERIOD, TOO_LONG, refused_for};
+pub use timing::{ABSENCE, LAG, LIMIT, Pause, QUIET_PERIOD, TOO_LONG, refused_for};
 pub use transient::{Cause, Change, Refused, Resting, TransientState};
 
 use crate::controllers::values::digest::DigestKey;
@@ -148,9 +147,8 @@ pub enum Step {
 pub struct Call {
     /// Which call.
     pub kind: CallKind,
-    /// Whether it is the first call that this reconcile sends for its operation: only then does a refusal prove that
-    /// nothing happened.
-    pub first: bool,
+    /// What it is sent for.
+    pub cause: Cause,
 }
 
 /// The kind of a call.
@@ -319,9 +317,9 @@ const STEPS: usize = 6;
 /// same observation, so that both become one write.
 #[must_use]
 pub fn decide(input: &Input<'_>) -> Decision {
-    let transient = input.transient.at(input.persisted.last_write(), input.now);
+    let persisted = input.persisted.until(input.now);
     let observation = by_id(input);
-    let input = &Input { transient: &transient, observation: &observation, ..*input };
+    let input = &Input { persisted: &persisted, observation: &observation, ..*input };
     let mut decision = decide_once(input);
     for _ in 1..STEPS {
         if decision.again != Some(Duration::ZERO) || decision.persisted == *input.persisted {

@@ -61,16 +61,13 @@ fn running(input: &Input<'_>, operation: &Operation, again: Duration) -> Decisio
 
 /// Persists the operation again, with a new start, and sends its call again.
 fn again(input: &Input<'_>, operation: &Operation, wanted: &DesiredPayload, call: CallKind) -> Decision {
-    if let Some(held) = input.held(&input.cause(wanted)) {
-        return held;
-    }
     let repeated = Operation {
         attempt: operation.attempt.saturating_add(1),
         seen_busy: false,
         started_at: input.now,
         ..operation.clone()
     };
-    input.send(input.persisted.clone(), repeated, call, false)
+    input.send(input.persisted.clone(), repeated, call, input.cause(wanted))
 }
 
 fn create_planned(input: &Input<'_>, operation: &Operation) -> Decision {
@@ -249,17 +246,14 @@ fn renew(
     wanted: &DesiredPayload,
     new: bool,
 ) -> Decision {
-    if let Some(held) = input.held(&input.cause(wanted)) {
-        return held;
-    }
     let mut persisted = input.persisted.clone();
     forget_digest(&mut persisted);
     let mut renewed = input.operation(OperationType::Redeploy, Some(wanted));
-    renewed.attempt = operation.attempt.saturating_add(1);
+    renewed.attempt = if new { 1 } else { operation.attempt.saturating_add(1) };
     renewed.from_version = Some(observed.version);
     renewed.from_build.clone_from(&observed.build);
     renewed.changes_visible = !observed.shows_as_sent(&wanted.payload, input.digests);
-    input.send(persisted, renewed, redeploy_call(input, observed), new)
+    input.send(persisted, renewed, redeploy_call(input, observed), input.cause(wanted))
 }
 
 /// Notes that a call whose response was lost has arrived.

@@ -2,13 +2,10 @@
 
 use std::time::Duration;
 
-use clock::later;
-use jiff::Timestamp;
-
 use super::super::persisted::{ObservedDeployment, Operation, OperationState, OperationType, PersistedState, Phase};
 use super::input::forget_digest;
 use super::timing::{left, pace, repeat_after};
-use super::{CallKind, Cause, Decision, Input, LAG, LIMIT, Outcome, TOO_LONG};
+use super::{CallKind, Cause, Decision, Input, Outcome, TOO_LONG};
 
 /// Which of the two rows applies.
 pub(super) struct Purpose {
@@ -18,19 +15,6 @@ pub(super) struct Purpose {
     pub(super) call: fn(String) -> CallKind,
     /// The cause for which a refusal is remembered.
     pub(super) cause: Cause,
-}
-
-/// Returns until when no observation leads to a call or to the end of an operation; `None`: the next one may. After the
-/// response to a DELETE was lost, absence proves nothing: the DELETE is sent again, or, if a create follows, rule 5 holds.
-#[must_use]
-pub fn needless_until(operation: &Operation) -> Option<Timestamp> {
-    let again = repeat_after(operation.attempt);
-    let pause = match (operation.kind, operation.state) {
-        (OperationType::Undeploy, OperationState::Planned) => again,
-        (OperationType::Recreate, OperationState::Planned) => again.min(LAG + LIMIT),
-        _ => return None,
-    };
-    Some(later(operation.started_at, pause))
 }
 
 /// The deployment still exists.
@@ -83,6 +67,5 @@ pub(super) fn send(input: &Input<'_>, mut persisted: PersistedState, id: &str, p
         Some(_) => forget_digest(&mut persisted),
         None => {}
     }
-    let first = operation.attempt == 1;
-    input.send(persisted, operation, (purpose.call)(id.to_owned()), first)
+    input.send(persisted, operation, (purpose.call)(id.to_owned()), purpose.cause.clone())
 }

@@ -19,11 +19,11 @@ pub const TOO_LONG: Duration = Duration::from_mins(30);
 /// First pause before a refused write is repeated without any change; doubles.
 const REFUSED_AGAIN: Duration = Duration::from_mins(10);
 /// Longest such pause.
-pub(super) const REFUSED_AGAIN_AT_MOST: Duration = Duration::from_hours(1);
+const REFUSED_AGAIN_AT_MOST: Duration = Duration::from_hours(1);
 /// First pause after a transient refusal: the record is busy, or the version was an old one. Doubles.
-pub(super) const PASSING: Duration = Duration::from_secs(5);
+const PASSING: Duration = Duration::from_secs(5);
 /// Longest such pause.
-pub(super) const PASSING_AT_MOST: Duration = Duration::from_mins(1);
+const PASSING_AT_MOST: Duration = Duration::from_mins(1);
 
 /// A pause in which nothing is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,35 +47,6 @@ impl Pause {
     pub fn left(self, now: Timestamp) -> Option<Duration> {
         (now < self.until).then(|| between(now, self.until))
     }
-}
-
-/// A stored time that is in the future: the clock was set back, or the clock of another leader is ahead. Its age counts
-/// from when this process first met it. That is later than the write, so nothing is concluded too early, and nothing
-/// waits for ever.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ahead {
-    /// The stored time.
-    pub stamp: Timestamp,
-    /// When this process first met it.
-    pub since: Timestamp,
-}
-
-impl Ahead {
-    /// Returns what is known at `now` about the time of our last write; `before`: what was known until then.
-    #[must_use]
-    pub fn at(before: Option<Self>, last_write: Option<Timestamp>, now: Timestamp) -> Option<Self> {
-        let before = before.map(|ahead| Self { since: now.min(ahead.since), ..ahead });
-        before.filter(|ahead| Some(ahead.stamp) == last_write).or_else(|| {
-            let stamp = last_write.filter(|stamp| *stamp > now)?;
-            Some(Self { stamp, since: now })
-        })
-    }
-}
-
-/// Returns the time since a write of ours.
-pub(super) fn since(stamp: Timestamp, ahead: Option<Ahead>, now: Timestamp) -> Duration {
-    let met = ahead.filter(|ahead| ahead.stamp == stamp);
-    between(met.map_or(stamp, |ahead| ahead.since.min(stamp)), now)
 }
 
 /// What 404s prove (rule 5).

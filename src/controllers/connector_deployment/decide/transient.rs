@@ -3,8 +3,8 @@
 use clock::later;
 use jiff::Timestamp;
 
-use super::super::persisted::{PersistedState, Phase};
-use super::timing::{Ahead, PASSING_AT_MOST, Pause, REFUSED_AGAIN_AT_MOST, refused_for};
+use super::super::persisted::Phase;
+use super::timing::{Pause, refused_for};
 use crate::controllers::values::digest::Digest;
 
 /// What this process has observed so far.
@@ -22,8 +22,6 @@ pub struct TransientState {
     pub pause: Option<Pause>,
     /// Since when the deployment is busy without an operation of this resource.
     pub busy_since: Option<Timestamp>,
-    /// The last write of this resource, if its time lies in the future.
-    pub ahead: Option<Ahead>,
 }
 
 /// A final state that has been read since a time.
@@ -94,40 +92,5 @@ impl Refused {
     #[must_use]
     pub fn is_of_deletion(&self) -> bool {
         self.cause.digest.is_none()
-    }
-}
-
-impl TransientState {
-    /// Notes the time of the last write before anything is compared with it: it may lie in the future.
-    pub fn meet(&mut self, persisted: &PersistedState, now: Timestamp) {
-        self.ahead = Ahead::at(self.ahead, persisted.last_write(), now);
-    }
-
-    /// Returns the same without times in the future, which a clock that was set back leaves behind. `last_write`: the
-    /// time of the last write of this resource at the remote.
-    pub(super) fn at(&self, last_write: Option<Timestamp>, now: Timestamp) -> Self {
-        let mut transient = self.clone();
-        for time in [
-            transient.absent_since.as_mut(),
-            transient.busy_since.as_mut(),
-            transient.resting.as_mut().map(|resting| &mut resting.since),
-        ]
-        .into_iter()
-        .flatten()
-        {
-            *time = now.min(*time);
-        }
-        if let Some(change) = &mut transient.change {
-            change.first = now.min(change.first);
-            change.last = now.min(change.last);
-        }
-        if let Some(refused) = &mut transient.refused {
-            refused.until = refused.until.min(later(now, REFUSED_AGAIN_AT_MOST));
-        }
-        if let Some(pause) = &mut transient.pause {
-            pause.until = pause.until.min(later(now, PASSING_AT_MOST));
-        }
-        transient.ahead = Ahead::at(transient.ahead, last_write, now);
-        transient
     }
 }

@@ -2,18 +2,22 @@
 
 use super::super::decide::{CallKind, Decision, Step};
 use super::super::kind;
+use super::super::persisted::OperationType;
 use crate::controllers::key_ownership::{Begin, ClaimStatus};
 
-use super::{Inputs, Reconciler};
+use super::Reconciler;
 
 impl Reconciler<'_> {
     /// Whether the decision may be carried out. A create, and taking over what exists, are announced to the other resources
     /// first.
-    pub(super) fn claim(&self, inputs: &Inputs, decision: &Decision) -> ClaimStatus {
+    pub(super) fn claim(&self, decision: &Decision) -> ClaimStatus {
         let before = kind::claim(&self.object);
         let creates = matches!(&decision.step, Step::Send(call) if matches!(call.kind, CallKind::Create { .. }));
         let gets = decision.persisted.id.is_some() && decision.persisted.id != before.id;
-        let begin = Begin { remote: &inputs.wanted.remote, takes_over: !creates && !before.operation };
-        self.context.claim(&*self.object, (creates || gets).then_some(begin))
+        let create = decision.persisted.operation.as_ref().filter(|operation| operation.kind == OperationType::Create);
+        // What a create of its own has left is not taken over.
+        let takes_over = create.is_none() && !(before.operation && self.is_deleting());
+        let remote = self.identity.as_ref().map(|identity| &identity.remote).filter(|_| creates || gets);
+        self.context.claim(&*self.object, remote.map(|remote| Begin { remote, takes_over }))
     }
 }

@@ -220,7 +220,7 @@ impl Reconciler<'_> {
         let api = remote.api();
         let send = async |values| {
             let target = inputs.target.as_ref();
-            act::send(&api, &self.object, &inputs.wanted, target, call, &values, &operation).await
+            act::send(&api, &self.object, &inputs.wanted, target, &call.kind, &values, &operation).await
         };
         let mut done = send(named(&call.kind)).await;
         if let Some(without) = act::without_added(&done, &call.kind) {
@@ -228,17 +228,9 @@ impl Reconciler<'_> {
         }
         let now = self.context.clock.now();
         self.cache.last_call = Some(now);
-        let cause = self.cause(inputs);
         let (persisted, transient) = (&decision.persisted, &decision.transient);
-        let applied = decide::apply_response(persisted, transient, call, cause, &done.response, now);
+        let applied = decide::apply_response(persisted, transient, call, &done.response, now);
         (done, applied)
-    }
-
-    fn cause(&self, inputs: &Inputs) -> decide::Cause {
-        let (generation, request) = self.asked_for();
-        let wanted = inputs.payload.as_ref().filter(|_| !self.is_deleting());
-        let latest = wanted.and_then(|_| inputs.registered.latest());
-        decide::Cause { digest: wanted.map(|wanted| wanted.payload.digest.clone()), generation, request, latest }
     }
 
     /// Returns when to continue after a call.
@@ -269,10 +261,7 @@ impl Reconciler<'_> {
         let now = self.context.clock.now();
         match (applied.transient.pause.and_then(|pause| pause.left(now)), &done.error) {
             (Some(pause), _) => pause,
-            (None, Some(error)) => {
-                let needless_until = applied.persisted.operation.as_ref().and_then(decide::needless_until);
-                self.pause(remote, error, needless_until)
-            }
+            (None, Some(error)) => self.pause(remote, error),
             (None, None) => Duration::from_secs(5),
         }
     }

@@ -1,7 +1,5 @@
 //! Collects what a decision needs: the values, their digests, and what the connector declares.
 
-use std::collections::BTreeMap;
-
 use connect_api::mask::Masker;
 use connect_api::model::{Deployment as Record, DeploymentStatus};
 use kube::runtime::events::EventType;
@@ -14,13 +12,15 @@ use super::super::declared::Declared;
 use super::super::desired::{self, Desired};
 use super::super::intent::{self, Target};
 use super::super::observe::{self, RecordRead};
+use super::super::persisted::{Observation, ObservedDeployment};
 use super::super::registered::Registered;
 use super::super::status::DesiredIdentity;
 use super::super::value_from;
+use crate::controllers::reconcile::Next;
+use crate::controllers::reconcile::record::Stop;
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::event_reason::EventReason;
 use crate::controllers::reporting::reason::Reason;
-use crate::controllers::values::names::Item;
 use crate::crd::ManagementPolicy;
 
 use super::Reconciler;
@@ -38,6 +38,7 @@ pub(super) struct Inputs {
     /// `None`: not known.
     pub(super) declared: Option<Declared>,
     pub(super) read: RecordRead,
+    pub(super) observation: Observation,
     /// The condition of the resources in `spec.verify`; `None`: they were not looked up.
     pub(super) verified: Option<ConditionUpdate>,
 }
@@ -46,17 +47,25 @@ impl Inputs {
     pub(super) fn record(&self) -> Option<&Record> {
         self.read.record.as_deref()
     }
+
+    pub(super) fn observed(&self) -> Option<&ObservedDeployment> {
+        match &self.observation {
+            Observation::Present(observed) => Some(observed),
+            Observation::Absent { .. } => None,
+        }
+    }
 }
 
 impl Reconciler<'_> {
     /// Reads the values, unless the decision cannot depend on them.
     pub(super) async fn inputs(
         &mut self,
-        wanted: DesiredIdentity,
         target: Option<Target>,
         registered: Registered,
         read: RecordRead,
-    ) -> Result<Inputs, kube::Error> {
+    ) -> Result<Inputs, Stop> {
+        // The remote is known only together with its project.
+        let Some(wanted) = self.identity.clone() else { return Err(Stop::End(Next::Again(None))) };
         let spec = &self.object.spec;
         let record = read.record.clone();
         let record = record.as_deref();
@@ -68,6 +77,7 @@ impl Reconciler<'_> {
             masker: Masker::new([]),
             target,
             declared: None,
+            observation: observe::observation(&read, &intent::ignored(&self.object)),
             read,
             verified: None,
         };
@@ -92,34 +102,25 @@ impl Reconciler<'_> {
         desired.resolve(&application_urls::urls(record, &self.status()));
         inputs.payload = Some(desired.wanted(&self.digests(), &intent::ignored(&self.object)));
         inputs.masker = Masker::new(desired.values.secrets().map(ExposeSecret::expose_secret));
-        self.report_undeclared(&desired.undeclared);
-        self.report_invisible(&desired.invisible);
+        // Rule 14.
+        let undeclared = (!desired.undeclared.is_empty()).then(|| {
+            format!("Not sent, because the connector does not declare them: {}", desired.undeclared.join(", "))
+        });
+        self.report_once(EventType::Normal, EventReason::KeysNotDeclared, undeclared);
+        let invisible = value_from::invisible_note(&desired.invisible());
+        self.report_once(EventType::Warning, EventReason::InvisibleCharacters, invisible);
         inputs.desired = Ok(desired);
         Ok(inputs)
     }
 
-    /// Rule 14: names the keys that are not sent in one Event.
-    fn report_undeclared(&mut self, undeclared: &[String]) {
-        if self.cache.undeclared == undeclared {
-            return;
-        }
-        self.cache.undeclared = undeclared.to_vec();
-        if !undeclared.is_empty() {
-            let note = format!("Not sent, because the connector does not declare them: {}", undeclared.join(", "));
-            self.context.report(&*self.object, EventType::Normal, EventReason::KeysNotDeclared, "Configure", &note);
-        }
-    }
-
-    /// Names the values with invisible characters at an end in one Event.
-    fn report_invisible(&mut self, invisible: &BTreeMap<Item, String>) {
-        let note = value_from::invisible_note(invisible);
-        if self.cache.invisible_note == note {
-            return;
-        }
-        self.cache.invisible_note.clone_from(&note);
-        if let Some(note) = note {
-            let reason = EventReason::InvisibleCharacters;
-            self.context.report(&*self.object, EventType::Warning, reason, "Configure", &note);
+    /// Reports a note about the values in one Event, as long as it stays the same.
+    fn report_once(&mut self, type_: EventType, reason: EventReason, note: Option<String>) {
+        let notes = &mut self.cache.notes;
+        let before = notes.remove(reason.as_str());
+        let Some(note) = note else { return };
+        notes.insert(reason.as_str(), note.clone());
+        if before.as_ref() != Some(&note) {
+            self.context.report(&*self.object, type_, reason, "Configure", &note);
         }
     }
 }

@@ -27,7 +27,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clock::between;
 use connect_api::ApiError;
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -35,15 +34,15 @@ use kube::api::Api;
 use kube::runtime::controller::Action;
 
 use self::inputs::Inputs;
-use self::registered::Obstacle;
 use super::cache::LocalCache;
-use super::decide::{self, Decision, DesiredPayload, Input, Intent, Step};
+use super::decide::{self, Decision, DesiredPayload, Input, Intent, Outcome, Step};
 use super::intent::{self, Target};
+use super::observe::RecordRead;
 use super::persisted::{OperationState, PersistedState};
 use super::registered::Registered;
 use super::status::DesiredIdentity;
 use super::{kind, observe, state, value_from};
-use crate::controllers::context::{Context, Project};
+use crate::controllers::context::Context;
 use crate::controllers::kinds::managed_kind::object_ref;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::queue::backoff::Asked;
@@ -51,7 +50,7 @@ use crate::controllers::reconcile::record::{self, Stop};
 use crate::controllers::reconcile::unwritten::Unwritten;
 use crate::controllers::reconcile::{self, Next, is_ours, panics};
 use crate::controllers::references::{Named, Reference};
-use crate::controllers::remote::{ConcurrencyPermit, Login, NotAdmitted, PollRate, Remote};
+use crate::controllers::remote::{ConcurrencyPermit, Login, PollRate, Remote};
 use crate::controllers::reporting::conditions::ready_reason;
 use crate::controllers::reporting::problem;
 use crate::controllers::reporting::reason::Reason;
@@ -87,7 +86,7 @@ pub async fn reconcile(object: Arc<ConnectorDeployment>, context: Arc<Context>) 
     if ended == ReconcileOutcome::Gone {
         forget(&context, &object_ref);
     } else {
-        context.memory.deployments.insert(&object_ref, cache);
+        context.memory.deployments.insert(&object_ref, Box::new(LocalCache { at: context.clock.now(), ..*cache }));
     }
     (action, ended)
 }
@@ -106,6 +105,8 @@ pub(super) struct Reconciler<'a> {
     /// As the API server has it.
     object: Arc<ConnectorDeployment>,
     unwritten: Unwritten,
+    /// Key, type, region and project of the deployment, once the project is known.
+    identity: Option<DesiredIdentity>,
     cache: Box<LocalCache>,
     /// The right to use the remote, from when on it may be called.
     permit: Option<ConcurrencyPermit>,
@@ -115,9 +116,10 @@ impl<'a> Reconciler<'a> {
     fn new(context: &'a Context, object_ref: &'a ObjectRef, object: Arc<ConnectorDeployment>) -> Self {
         let api = Api::namespaced(context.client.clone(), &object_ref.namespace);
         let uid = object.uid().unwrap_or_default();
-        let kept = context.memory.deployments.forget(object_ref).filter(|kept| kept.uid == uid);
+        let (kept, at) = (context.memory.deployments.forget(object_ref), context.clock.now());
+        let kept = kept.filter(|kept| kept.uid == uid && kept.at <= at);
         let cache = kept.unwrap_or_else(|| Box::new(LocalCache { uid, ..LocalCache::default() }));
-        Self { context, object_ref, api, object, unwritten: Unwritten::default(), cache, permit: None }
+        Self { context, object_ref, api, object, unwritten: Unwritten::default(), identity: None, cache, permit: None }
     }
 
     /// The reconcile. A deletion takes the same path with another decision.
@@ -142,131 +144,90 @@ impl<'a> Reconciler<'a> {
             self.add_finalizer().await.map_err(|error| Stop::Refused(refusal::FINALIZERS, error))?;
         }
         let project = record::project(self.context, &*self.object, &project, self.interval()).await?;
-        let identity = intent::desired_identity(&self.object, &project);
-        let target = match self.find_target().await {
-            Err(Stop::Report(condition, again)) => {
-                return Ok(self.report_and_wait(Some(&identity), condition, again).await?);
-            }
-            found => found?,
-        };
-        self.enter(&project, identity, target).await
-    }
-
-    /// Passes the circuit breaker and the concurrency limit of the remote.
-    async fn enter(
-        &mut self,
-        project: &Project,
-        identity: DesiredIdentity,
-        target: Option<Target>,
-    ) -> Result<Next, Stop> {
-        let remote = match &project.remote {
-            Ok(remote) => Arc::clone(remote),
-            Err(condition) => {
-                let condition = problem::of_project(&self.project(), condition);
-                return Ok(self.report_outage(&identity, condition).await?);
-            }
-        };
-        let asked = self.asked_for();
-        if let Some(pause) = self.cache.backoff.left(&asked, self.context.clock.now()) {
+        self.identity = Some(intent::desired_identity(&self.object, &project));
+        let target = self.find_target().await?;
+        let outage = |condition| Stop::Outage(problem::of_project(&self.project(), condition), None);
+        let remote = Arc::clone(project.remote.as_ref().map_err(outage)?);
+        if let Some(pause) = self.cache.backoff.left(&self.asked_for(), self.context.clock.now()) {
             return Ok(Next::Again(Some(pause)));
         }
         self.note_login(remote.login());
         self.note_request();
         // Without a permit: a registry that does not answer keeps no other resource waiting.
         let registered = self.registered(&remote, target.as_ref()).await;
-        self.permit = match remote.enter(self.object_ref).await {
-            Ok(permit) => Some(permit),
-            Err(NotAdmitted::Moved) => return Ok(Next::Again(Some(Duration::ZERO))),
-            Err(NotAdmitted::CircuitOpen(outage)) => {
-                let condition = problem::condition_of_outage(&outage, &project.identity.project_key);
-                return Ok(self.report_outage(&identity, condition).await?);
-            }
-        };
+        self.permit = Some(record::enter(&remote, self.object_ref).await?);
+        let registered = registered.map_err(|error| self.pause_after_read(&remote, &error))?;
         // Boxed: most reconciles end before this.
-        let next = Box::pin(self.with_remote(&remote, identity, target, registered)).await;
-        self.permit = None;
-        next
+        Box::pin(self.with_remote(&remote, target, registered)).await
     }
 
+    /// Observes the record, decides, and carries out the decision.
     async fn with_remote(
         &mut self,
         remote: &Arc<Remote>,
-        identity: DesiredIdentity,
         target: Option<Target>,
-        registered: Result<Registered, ApiError>,
+        registered: Registered,
     ) -> Result<Next, Stop> {
-        let registered = match registered {
-            Ok(registered) => registered,
-            Err(error) => return Ok(self.pause_after_read(remote, &identity, &error).await?),
-        };
-        let persisted = self.persisted();
-        self.cache.transient.meet(&persisted, self.context.clock.now());
-        let (api, key) = (remote.api(), &identity.key);
-        let read =
-            observe::read_remote(self.context, remote, &api, self.object_ref, key, &persisted, &self.cache).await;
-        let read = match read {
-            Ok(Some(read)) => read,
-            // A poll is under way, and enqueues the resource; it has its own backoff, and this reconcile has called nothing.
-            Ok(None) => match remote.read_error(self.object_ref) {
-                Some(error) => return Ok(self.report_failed_read(&identity, &error).await?),
-                None => return Ok(Next::Again(None)),
-            },
-            Err(error) => return Ok(self.pause_after_read(remote, &identity, &error).await?),
-        };
-        self.cache.last_observation = Some(read.at);
-        let mut inputs = self.inputs(identity, target, registered, read).await?;
+        let read = self.observe(remote).await?;
+        let mut inputs = self.inputs(target, registered, read).await?;
         let now = self.context.clock.now();
-        let mut decision = self.decide(&persisted, &inputs, inputs.payload.as_ref(), now);
-        match self.obstacle(remote, &inputs, &decision).await {
-            Obstacle::None => {}
-            Obstacle::Changed => return Ok(Next::Again(Some(Duration::ZERO))),
+        let mut decision = self.decide(&inputs, inputs.payload.as_ref(), now);
+        if let Some(condition) = self.obstacle(remote, &inputs, &decision).await? {
             // Decides again as if the values were not known, since they may not be sent.
-            Obstacle::Report(condition) => {
-                decision = self.decide(&persisted, &inputs, None, now);
-                if matches!(decision.step, Step::Send(_)) {
-                    return Ok(self.withhold(remote, &inputs, &decision, condition).await?);
-                }
-                inputs.desired = Err(condition);
+            decision = self.decide(&inputs, None, now);
+            if matches!(decision.step, Step::Send(_)) {
+                // It needs no values, as an undeploy does.
+                let (persisted, transient) = (self.persisted(), self.cache.transient.clone());
+                decision =
+                    Decision { persisted, transient, step: Step::NoOp, outcome: Outcome::ValuesUnknown, again: None };
             }
+            inputs.desired = Err(condition);
         }
         // Again: the permission may have been withdrawn since, and another resource may have begun, or have appeared.
         record::must_be_permitted(self.context, self.object_ref, &self.project())?;
-        let claim = self.claim(&inputs, &decision);
+        let claim = self.claim(&decision);
         record::must_own_key(self.context, &self.api, &*self.object, claim).await?;
         Box::pin(self.execute(remote, inputs, decision)).await
     }
 
-    /// Reports a read of this reconcile that failed, and pauses.
-    async fn pause_after_read(
-        &mut self,
-        remote: &Remote,
-        identity: &DesiredIdentity,
-        error: &ApiError,
-    ) -> Result<Next, kube::Error> {
+    /// Reads the record.
+    ///
+    /// # Errors
+    /// It cannot be read, or a poll is under way, which enqueues the resource.
+    async fn observe(&mut self, remote: &Arc<Remote>) -> Result<RecordRead, Stop> {
+        let (api, key, persisted) = (remote.api(), intent::key(&self.object), self.persisted());
+        let read =
+            observe::read_remote(self.context, remote, &api, self.object_ref, &key, &persisted, &self.cache).await;
+        match read {
+            Ok(Some(read)) => Ok(read),
+            // The poller has its own backoff, and this reconcile has called nothing.
+            Ok(None) => Err(match remote.read_error(self.object_ref) {
+                Some(error) => Stop::Outage(problem::condition(&error, &remote.settings().project_key), None),
+                None => Stop::End(Next::Again(None)),
+            }),
+            Err(error) => Err(self.pause_after_read(remote, &error)),
+        }
+    }
+
+    /// Pauses after a read of this reconcile that failed.
+    fn pause_after_read(&mut self, remote: &Remote, error: &ApiError) -> Stop {
         if error.is_held_back() {
             // The permit is waited for again, or the outage is reported.
-            return Ok(Next::Again(Some(Duration::ZERO)));
+            return Stop::End(Next::Again(Some(Duration::ZERO)));
         }
-        let pause = self.pause(remote, error, None);
-        self.report_failed_read(identity, error).await?;
-        Ok(Next::Again(Some(pause)))
+        let pause = self.pause(remote, error);
+        Stop::Outage(problem::condition(error, &remote.settings().project_key), Some(pause))
     }
 
     /// Asks the decision table. `wanted`: the desired values, unless they are not known or may not be sent.
-    fn decide(
-        &self,
-        persisted: &PersistedState,
-        inputs: &Inputs,
-        wanted: Option<&DesiredPayload>,
-        now: Timestamp,
-    ) -> Decision {
+    fn decide(&self, inputs: &Inputs, wanted: Option<&DesiredPayload>, now: Timestamp) -> Decision {
         let (target, latest) = (inputs.target.as_ref(), inputs.registered.latest());
         let intent = intent::intent(&self.object, &inputs.wanted, target, latest);
         decide::decide(&Input {
-            persisted,
+            persisted: &self.persisted(),
             intent: &Intent { deletion: self.deletion(), ..intent },
             wanted,
-            observation: &observe::observation(&inputs.read, &intent::ignored(&self.object)),
+            observation: &inputs.observation,
             transient: &self.cache.transient,
             digests: &self.digests(),
             observed_at: inputs.read.at,
@@ -333,16 +294,14 @@ impl<'a> Reconciler<'a> {
         (self.generation(), reconcile::request(&*self.object, request))
     }
 
-    /// Pauses the calls of this resource, longer with each failure; returns for how long. `needless_until`: no
-    /// observation before that time leads to anything.
-    fn pause(&mut self, remote: &Remote, error: &ApiError, needless_until: Option<Timestamp>) -> Duration {
+    /// Pauses the calls of this resource, longer with each failure; returns for how long.
+    fn pause(&mut self, remote: &Remote, error: &ApiError) -> Duration {
         let (asked, now) = (self.asked_for(), self.context.clock.now());
         // No reconcile uses what is observed during the pause; the one that follows sets the rate again.
         if let Some(id) = self.persisted().id {
             remote.poll(self.object_ref, &id, PollRate::Settled(self.interval()));
         }
-        let needless = needless_until.map_or(Duration::ZERO, |until| between(now, until));
-        self.cache.backoff.failed(asked, error, needless, now)
+        self.cache.backoff.failed(asked, error, now)
     }
 
     /// What other credentials were refused may be sent again.

@@ -1,22 +1,18 @@
 //! Reports what is the case: the one patch of the status, and its Event.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use connect_api::ApiError;
 use connect_api::model::Deployment as Record;
 use kube::runtime::events::EventType;
 
-use super::super::decide::TransientState;
 use super::super::persisted::{Operation, PersistedState};
 use super::super::state;
-use super::super::status::{Comparison, DesiredIdentity};
+use super::super::status::Comparison;
 use crate::controllers::reconcile::Next;
 use crate::controllers::reconcile::record::{Stop, take_over, write_status};
 use crate::controllers::reporting::conditions::{ConditionUpdate, ready_reason};
 use crate::controllers::reporting::event_reason::EventReason;
 use crate::controllers::reporting::observed_record::ObservedRecord;
-use crate::controllers::reporting::problem;
 use crate::controllers::reporting::refusal::{ANNOTATIONS, FINALIZERS, STATUS};
 use crate::controllers::reporting::remedy;
 use crate::crd::ConnectorDeployment;
@@ -41,7 +37,7 @@ impl Reconciler<'_> {
         comparison: Comparison,
     ) -> Result<(), kube::Error> {
         let condition = self.with_way_out(condition);
-        let status = self.summarize(Some(&inputs.wanted), Some(inputs), persisted, &condition, record, comparison);
+        let status = self.summarize(Some(inputs), persisted, &condition, record, comparison);
         self.write(status, &condition).await?;
         self.cache.reconcile_request = None;
         Ok(())
@@ -67,20 +63,6 @@ impl Reconciler<'_> {
         }
     }
 
-    /// Reports why nothing can be done, without an observation.
-    pub(super) async fn report_and_wait(
-        &mut self,
-        identity: Option<&DesiredIdentity>,
-        condition: ConditionUpdate,
-        again: Option<Duration>,
-    ) -> Result<Next, kube::Error> {
-        let condition = self.with_way_out(condition);
-        let (persisted, record) = (self.persisted(), ObservedRecord::NotRead);
-        let status = self.summarize(identity, None, &persisted, &condition, record, Comparison::None);
-        self.write(status, &condition).await?;
-        Ok(Next::Again(again))
-    }
-
     /// Returns the condition, with what helps if it keeps the resource from being deleted.
     fn with_way_out(&self, condition: ConditionUpdate) -> ConditionUpdate {
         if self.is_deleting() { remedy::of_deletion(condition, self.object_ref) } else { condition }
@@ -91,42 +73,30 @@ impl Reconciler<'_> {
     /// # Errors
     /// Those of the API server that pass by themselves, and that the condition cannot be written.
     pub(super) async fn stop(&mut self, stop: Stop) -> Result<Next, kube::Error> {
+        // No call of the remote follows.
+        self.permit = None;
         let (condition, again) = match stop {
             Stop::End(next) => return Ok(next),
-            Stop::Report(condition, again) => (condition, again),
+            Stop::Outage(_, again) if self.is_settled().await? => return Ok(Next::Again(again)),
+            Stop::Report(condition, again) | Stop::Outage(condition, again) => (condition, again),
             Stop::Refused(request, error) => self.cache.kubernetes_error_backoff.refused(request, error)?,
             Stop::Leave(condition, again) => {
                 self.context.remotes.forget(self.object_ref);
-                self.cache.transient = TransientState::default();
+                (self.identity, self.cache.transient) = Default::default();
                 (condition, again)
             }
         };
-        self.report_and_wait(None, condition, again).await
+        let condition = self.with_way_out(condition);
+        let status = self.summarize(None, &self.persisted(), &condition, ObservedRecord::NotRead, Comparison::None);
+        self.write(status, &condition).await?;
+        Ok(Next::Again(again))
     }
 
-    /// Rule 20: the remote cannot be reached. What is settled keeps its status; the project reports the outage.
-    pub(super) async fn report_outage(
-        &mut self,
-        identity: &DesiredIdentity,
-        condition: ConditionUpdate,
-    ) -> Result<Next, kube::Error> {
+    /// Whether the status reports the end of an operation, and what is desired now was applied.
+    async fn is_settled(&self) -> Result<bool, kube::Error> {
         let status = self.status();
-        let is_settled = status.observed_generation == self.generation() && reports_an_end(&status);
-        let is_idle = !self.is_deleting() && self.persisted().operation.is_none();
-        if is_idle && is_settled && self.is_applied().await? {
-            return Ok(Next::Again(None));
-        }
-        self.report_and_wait(Some(identity), condition, None).await
-    }
-
-    /// The same for the record of this resource alone.
-    pub(super) async fn report_failed_read(
-        &mut self,
-        identity: &DesiredIdentity,
-        error: &ApiError,
-    ) -> Result<Next, kube::Error> {
-        let condition = problem::condition(error, &identity.remote.project_key);
-        self.report_outage(identity, condition).await
+        let reports = status.observed_generation == self.generation() && reports_an_end(&status);
+        Ok(reports && !self.is_deleting() && self.persisted().operation.is_none() && self.is_applied().await?)
     }
 
     /// Reads the resource again. Returns whether it still has the operation that this reconcile wrote.

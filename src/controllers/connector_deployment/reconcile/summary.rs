@@ -5,7 +5,7 @@ use connect_api::model::Deployment as Record;
 use super::super::application_urls;
 use super::super::decide::{self, Decision, Outcome};
 use super::super::persisted::PersistedState;
-use super::super::status::{self, Comparison, DeploymentFacts, DesiredIdentity, Newer, Release, Texts};
+use super::super::status::{self, Comparison, DeploymentFacts, Newer, Release, Texts};
 use super::super::{desired, intent, observe, value_from};
 use crate::controllers::reconcile;
 use crate::controllers::reporting::conditions::{self, ConditionUpdate};
@@ -23,25 +23,17 @@ impl Reconciler<'_> {
     /// Returns the Ready condition for a decision. A problem with the values is reported before what was observed.
     pub(super) fn ready_condition(&self, inputs: &Inputs, decision: &Decision) -> ConditionUpdate {
         let record = inputs.record();
-        let report = record.map(|record| self.report(inputs, record, &decision.persisted)).unwrap_or_default();
+        let report = record.and_then(|record| status::report(record, &self.texts(inputs, &decision.persisted)));
+        let report = report.unwrap_or_default();
+        let ready = || status::ready_condition(&decision.outcome, &inputs.wanted.key, record, &report);
         let condition = match (&decision.outcome, &inputs.desired) {
             (Outcome::ValuesUnknown, Err(condition)) => condition.clone(),
-            (Outcome::Refused, _) => self
-                .cache
-                .refusal
-                .clone()
-                .unwrap_or_else(|| status::ready_condition(&decision.outcome, &inputs.wanted.key, record, &report)),
-            (Outcome::NotApplied { .. }, _) => {
-                let condition = status::ready_condition(&decision.outcome, &inputs.wanted.key, record, &report);
-                if condition.reason == Reason::ValuesNotApplied {
-                    status::not_applied(&self.differing(inputs))
-                } else {
-                    condition
-                }
+            (Outcome::Refused, _) => self.cache.refusal.clone().unwrap_or_else(ready),
+            (Outcome::NotApplied { .. }, _) if ready().reason == Reason::ValuesNotApplied => {
+                status::not_applied(&self.differing(inputs))
             }
             (outcome, desired) => {
-                let condition = status::ready_condition(outcome, &inputs.wanted.key, record, &report);
-                let condition = status::of_redeploy(condition, &decision.persisted);
+                let condition = status::of_redeploy(ready(), &decision.persisted);
                 let live =
                     matches!(outcome, Outcome::Settled { .. }) && condition.reason.state() == ConditionState::Ready;
                 let desired = desired.as_ref().ok().zip(record).filter(|_| live);
@@ -60,30 +52,16 @@ impl Reconciler<'_> {
 
     /// Returns the names of the visible values that the remote shows otherwise than they are desired.
     pub(super) fn differing(&self, inputs: &Inputs) -> Vec<Item> {
-        let ignored = intent::ignored(&self.object);
-        let seen = inputs.record().map(|record| observe::of_record(record, &ignored));
-        let both = seen.as_ref().zip(inputs.payload.as_ref());
+        let both = inputs.observed().zip(inputs.payload.as_ref());
         both.map(|(seen, wanted)| differences(&wanted.values, &seen.values).into_keys().cloned().collect())
             .unwrap_or_default()
     }
 
     /// Returns the names of what the deployment has and the spec does not name; `None`: they are not known.
     fn retained(&self, inputs: &Inputs, persisted: &PersistedState) -> Option<Names> {
-        let (record, wanted) = (inputs.record()?, inputs.payload.as_ref()?);
+        let (seen, wanted) = (inputs.observed()?, inputs.payload.as_ref()?);
         let applied = persisted.applied.as_ref().filter(|applied| applied.names.is_some())?;
-        let seen = observe::of_record(record, &intent::ignored(&self.object));
-        Some(decide::retained(applied, &wanted.payload.names, &seen))
-    }
-
-    fn report(
-        &self,
-        inputs: &Inputs,
-        record: &Record,
-        persisted: &PersistedState,
-    ) -> Vec<crate::crd::connector_deployment_status::ReportEntry> {
-        let mut shown = ConnectorDeploymentStatus::default();
-        status::show_report(&mut shown, record, &self.texts(inputs, persisted));
-        shown.report
+        Some(decide::retained(applied, &wanted.payload.names, seen))
     }
 
     /// Decides how texts of the service are shown: masked with the values that were sent, or not at all if these values
@@ -114,11 +92,9 @@ impl Reconciler<'_> {
         }
     }
 
-    /// Returns the new status, from the one before. `identity`: `None` if the project is not known; `inputs`: `None` without an
-    /// observation.
+    /// Returns the new status, from the one before. `inputs`: `None` without an observation.
     pub(super) fn summarize(
         &self,
-        identity: Option<&DesiredIdentity>,
         inputs: Option<&Inputs>,
         persisted: &PersistedState,
         condition: &ConditionUpdate,
@@ -138,7 +114,7 @@ impl Reconciler<'_> {
             secured: payload.is_none_or(|wanted| wanted.has_secured()),
             suspended: spec.suspend,
             newer: inputs.map_or(Newer::Unknown, |inputs| self.newer(inputs, record)),
-            wanted: identity.cloned(),
+            wanted: self.identity.clone(),
             deletion_policy: spec.deletion_policy_of(self.context.settings.default_deletion_policy),
             record,
             texts: inputs.map_or(Texts::Unchanged, |inputs| self.texts(inputs, persisted)),

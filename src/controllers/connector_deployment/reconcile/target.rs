@@ -4,8 +4,8 @@ use kube::ResourceExt;
 use kube::api::Api;
 
 use super::super::intent::{self, Target};
+use crate::controllers::reconcile::NOT_YET_RECONCILED_AGAIN;
 use crate::controllers::reconcile::record::Stop;
-use crate::controllers::reconcile::{NOT_YET_RECONCILED_AGAIN, Next};
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::reason::Reason;
 use crate::controllers::values::digest::DigestKey;
@@ -59,7 +59,10 @@ impl Reconciler<'_> {
             return Err(Stop::Report(condition, Some(self.interval())));
         }
         if seen != found.metadata.generation {
-            return Err(Stop::End(Next::Again(Some(NOT_YET_RECONCILED_AGAIN))));
+            let message = format!("ConnectorStaged {name}: its last change has not been reconciled yet");
+            let condition = ConditionUpdate::new(Reason::StagedNotReady, message);
+            // What is settled stays as it is meanwhile.
+            return Err(Stop::Outage(condition, Some(NOT_YET_RECONCILED_AGAIN)));
         }
         Ok(Some(found.connector()))
     }

@@ -1,7 +1,12 @@
 //! Looks up the resources in `spec.verify` when they are due, and uses the results.
 
+use std::sync::Arc;
+
+use clock::{between, later};
+use connect_api::CommerceApi;
+
 use super::super::decide::Outcome;
-use super::super::lookups::Lookup;
+use super::super::lookups::{Found, LookupResult, look_up, pause};
 use super::super::observe::RecordRead;
 use super::super::persisted::{PersistedState, Phase};
 use super::super::verification;
@@ -25,7 +30,7 @@ impl Reconciler<'_> {
         read: &RecordRead,
         outcome: &Outcome,
     ) -> Result<Option<ConditionUpdate>, kube::Error> {
-        let object = std::sync::Arc::clone(&self.object);
+        let object = Arc::clone(&self.object);
         let deployed = matches!(
             outcome,
             Outcome::Settled { phase: Phase::Deployed, .. }
@@ -33,43 +38,35 @@ impl Reconciler<'_> {
                 | Outcome::NotMoved { .. }
                 | Outcome::Observed(Phase::Deployed)
         );
+        let known = self.cache.lookup.take();
         let (Some(verify), Some(record)) = (&object.spec.verify, read.record.as_deref().filter(|_| deployed)) else {
-            (self.cache.verified_since, self.cache.lookup) = (None, None);
             return Ok(object.spec.verify.as_ref().map(|_| ConditionUpdate::new(Reason::NotChecked, NOT_YET)));
         };
-        // A lookup from before the deployment reached this version proves nothing about it.
-        let known = self.cache.verified_since.filter(|(version, _)| *version == record.version);
-        let (_, settled) = *self.cache.verified_since.insert(known.unwrap_or((record.version, read.at)));
-        // Rule 11: a reconcile request also applies to this.
-        let newer_than = self.cache.reconcile_request.as_ref().map_or(settled, |(_, asked)| settled.max(*asked));
-        let condition = match self.lookup(remote, verify).await? {
-            Err(condition) => {
-                self.cache.lookup = None;
-                condition
-            }
-            Ok(lookup) => {
-                let now = self.context.clock.now();
-                let known = self.cache.lookup.take().filter(|known| known.counts(&lookup, newer_than));
-                let is_due = known.as_ref().is_none_or(|known| known.due <= now);
-                let mut seen = match known {
-                    Some(known) if !is_due => known,
-                    known => {
-                        // No call of the Connect API follows, and none of another resource waits for the HTTP API.
-                        self.permit = None;
-                        Box::new(lookup.run(known.map(|known| *known), &self.context.clock).await)
-                    }
-                };
-                let project = &remote.settings().project_key;
-                let condition = verification::evaluate(verify, &seen.found, record, project)
-                    .unwrap_or_else(|why| self.unverified(why));
-                if is_due {
-                    let unverified_since = (condition.reason != Reason::Verified).then_some(settled);
-                    seen.schedule(object.spec.effective_interval(), unverified_since, self.context.clock.now());
-                }
-                self.cache.lookup = Some(seen);
-                condition
-            }
+        let client = match self.commerce(remote, verify).await? {
+            Ok(client) => client,
+            Err(condition) => return Ok(Some(condition)),
         };
+        // A lookup from before the deployment reached this version proves nothing about it.
+        let known = known.filter(|known| known.of.1 == record.version);
+        let settled = known.as_ref().map_or(read.at, |known| known.settled);
+        let (at, of) = (self.context.clock.now(), (self.generation(), record.version));
+        // Rule 11: a reconcile request also applies to this.
+        let asked = self.cache.reconcile_request.as_ref().map_or(settled, |(_, asked)| *asked);
+        let counts = |known: &LookupResult| known.of == of && known.at >= asked && Arc::ptr_eq(&known.client, &client);
+        if let Some(known) = known.filter(|known| at < known.due && counts(known)) {
+            return Ok(Some(self.cache.lookup.insert(known).condition.clone()));
+        }
+        // No call of the Connect API follows, and none of another resource waits for the HTTP API.
+        self.permit = None;
+        let found = look_up(&*client, &verification::resources(verify)).await;
+        let condition = verification::evaluate(verify, &found, record, &remote.settings().project_key)
+            .unwrap_or_else(|why| self.unverified(why));
+        let now = self.context.clock.now();
+        let unverified_for = (condition.reason != Reason::Verified).then(|| between(settled, now));
+        let failed = found.iter().any(|found| matches!(found, Found::Unreadable(_)));
+        let due = later(now, pause(object.spec.effective_interval(), unverified_for, failed));
+        let result = LookupResult { client, of, settled, at, condition: condition.clone(), due };
+        self.cache.lookup = Some(Box::new(result));
         Ok(Some(condition))
     }
 
@@ -89,8 +86,12 @@ impl Reconciler<'_> {
         verification::unknown(&self.status().conditions, self.object.metadata.generation.unwrap_or_default(), why)
     }
 
-    /// Returns what to look up, with the credentials of the project or those that the spec names.
-    async fn lookup(&self, remote: &Remote, verify: &Verify) -> Result<Result<Lookup, ConditionUpdate>, kube::Error> {
+    /// Returns the client for the lookups, with the credentials of the project or those that the spec names.
+    async fn commerce(
+        &self,
+        remote: &Remote,
+        verify: &Verify,
+    ) -> Result<Result<Arc<dyn CommerceApi>, ConditionUpdate>, kube::Error> {
         let object_ref = self.project();
         let Some(Some(Project { http_api_url, .. })) = self.context.memory.projects.get(&object_ref) else {
             return Ok(Err(self.unverified("The project is not known yet".to_owned())));
@@ -116,10 +117,7 @@ impl Reconciler<'_> {
                 Err(condition) => return Ok(Err(condition)),
             }
         }
-        let resources = verification::resources(verify);
         let client = self.context.remotes.commerce(&settings, &http_api_url);
-        Ok(client
-            .map(|client| Lookup { client, resources })
-            .map_err(|sentence| ConditionUpdate::new(Reason::ConfigurationInvalid, sentence)))
+        Ok(client.map_err(|sentence| ConditionUpdate::new(Reason::ConfigurationInvalid, sentence)))
     }
 }

@@ -20,7 +20,7 @@ use crate::controllers::reporting::remedy;
 use crate::controllers::reporting::service_report;
 use crate::controllers::values::names::{Item, Names, listed};
 use crate::crd::connector_deployment_status::{
-    APPLICATIONS_SIZE, ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, REPORT_SIZE,
+    APPLICATIONS_SIZE, ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, REPORT_SIZE, ReportEntry,
 };
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{DeletionPolicy, DeploymentType};
@@ -296,15 +296,17 @@ fn show(status: &mut ConnectorDeploymentStatus, record: &Deployment, urls: &Urls
             schedule: application.schedule.as_deref().map(|schedule| cut(schedule, 100)),
         })
         .collect();
-    show_report(status, record, texts);
+    if let Some(report) = report(record, texts) {
+        status.report = report;
+    }
 }
 
-/// Shows the report of a record, and nothing else of the record.
-pub(super) fn show_report(status: &mut ConnectorDeploymentStatus, record: &Deployment, texts: &Texts<'_>) {
+/// Returns the report of a record; `None`: it stays as it was.
+pub(super) fn report(record: &Deployment, texts: &Texts<'_>) -> Option<Vec<ReportEntry>> {
     match texts {
-        Texts::Masked(masker) => status.report = service_report::newest(record.report(), Some(masker)),
-        Texts::LeftOut => status.report = service_report::newest(record.report(), None),
-        Texts::Unchanged => {}
+        Texts::Masked(masker) => Some(service_report::newest(record.report(), Some(masker))),
+        Texts::LeftOut => Some(service_report::newest(record.report(), None)),
+        Texts::Unchanged => None,
     }
 }
 

@@ -23,7 +23,7 @@ fn persisted(kind: OperationType) -> PersistedState {
     }
 }
 
-fn call(kind: OperationType, first: bool) -> Call {
+fn call(kind: OperationType) -> Call {
     let id = "id-1".to_owned();
     let kind = match kind {
         Create => CallKind::Create { gone: None },
@@ -31,11 +31,17 @@ fn call(kind: OperationType, first: bool) -> Call {
         Undeploy => CallKind::Undeploy { id },
         Recreate => CallKind::Recreate { id },
     };
-    Call { kind, first }
+    Call { kind, cause: cause() }
 }
 
 fn take_in(kind: OperationType, first: bool, answer: &Response, transient: &TransientState) -> AppliedResponse {
-    apply_response(&persisted(kind), transient, &call(kind, first), cause(), answer, NOW)
+    apply_response(&nth(persisted(kind), first), transient, &call(kind), answer, NOW)
+}
+
+/// Returns the state before the first call of its operation, or before a repeated one.
+fn nth(mut persisted: PersistedState, first: bool) -> PersistedState {
+    persisted.operation.as_mut().expect("an operation is persisted").attempt = if first { 1 } else { 2 };
+    persisted
 }
 
 fn accepted(phase: Phase) -> Response {
@@ -129,7 +135,7 @@ fn an_accepted_create_or_redeploy_verifies_the_secured_values() {
     for (kind, unverified) in [(Create, false), (Redeploy, false), (Undeploy, true), (Recreate, true)] {
         let persisted = PersistedState { unverified: true, ..persisted(kind) };
         let answer = accepted(Phase::Queued);
-        let outcome = apply_response(&persisted, &TransientState::default(), &call(kind, true), cause(), &answer, NOW);
+        let outcome = apply_response(&persisted, &TransientState::default(), &call(kind), &answer, NOW);
         assert_eq!(outcome.persisted.unverified, unverified, "{kind:?}");
     }
 }
@@ -143,8 +149,8 @@ fn a_refused_write_is_repeated_after_ten_minutes_doubling_to_an_hour() {
         assert_eq!(transient.refused, Some(Refused { cause: cause(), until, times }));
     }
     let other = Cause { generation: 2, ..cause() };
-    let outcome =
-        apply_response(&persisted(Redeploy), &transient, &call(Redeploy, true), other.clone(), &Response::Refused, NOW);
+    let another = Call { cause: other.clone(), ..call(Redeploy) };
+    let outcome = apply_response(&persisted(Redeploy), &transient, &another, &Response::Refused, NOW);
     let until = later(NOW, Duration::from_mins(10));
     assert_eq!(
         outcome.transient.refused,
@@ -169,7 +175,7 @@ fn a_refusal_that_passes_by_itself_is_repeated_after_five_seconds_doubling_to_a_
 fn a_response_without_an_operation_changes_nothing() {
     let persisted = Fixture::live().persisted;
     let transient = TransientState { absent_since: Some(ago(3)), ..TransientState::default() };
-    let outcome = apply_response(&persisted, &transient, &call(Redeploy, true), cause(), &Response::Refused, NOW);
+    let outcome = apply_response(&persisted, &transient, &call(Redeploy), &Response::Refused, NOW);
     assert_eq!(outcome, AppliedResponse { persisted, transient, remove_finalizer: false, key_taken: false });
 }
 
@@ -185,8 +191,8 @@ fn rule_15_a_move_to_the_latest_version_that_did_not_happen_is_still_due() {
         // A repeated call that was not accepted proves nothing about the first one.
         (Response::Retryable, false, Some(3)),
     ] {
-        let (transient, call) = (TransientState::default(), call(Redeploy, first));
-        let outcome = apply_response(&persisted, &transient, &call, cause(), &answer, NOW);
+        let (transient, persisted) = (TransientState::default(), nth(persisted.clone(), first));
+        let outcome = apply_response(&persisted, &transient, &call(Redeploy), &answer, NOW);
         assert_eq!(outcome.persisted.followed, followed, "{answer:?}, first: {first}");
     }
 }

@@ -5,8 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::controllers::connector_deployment::decide::{
-    Call, Cause, Change, Decision, DesiredPayload, Input, Intent, Outcome, Resting, Step, TransientState, Version,
-    decide,
+    Cause, Change, Decision, DesiredPayload, Input, Intent, Outcome, Resting, Step, TransientState, Version, decide,
 };
 use crate::controllers::connector_deployment::persisted::{
     Applied, ConnectorName, Identity, Observation, ObservedDeployment, Operation, OperationState, OperationType,
@@ -283,7 +282,7 @@ pub(super) fn does(decision: &Decision) -> Does {
     match (&decision.step, &decision.persisted.operation) {
         (Step::NoOp, _) => Does::Rest,
         (Step::RemoveFinalizer, _) => Does::Release,
-        (Step::Send(Call { first: true, .. }), Some(operation)) => Does::Send(operation.kind),
+        (Step::Send(_), Some(operation)) if operation.is_first() => Does::Send(operation.kind),
         (Step::Send(_), Some(operation)) => Does::SendAgain(operation.kind),
         (Step::Send(_), None) => panic!("a call without an operation"),
     }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use clock::later;
 
-use super::build::{ABSENT, Does, Fixture, NOW, Stored, does, stored, wanted};
-use crate::controllers::connector_deployment::decide::{Cause, Change, Outcome, Pause, Refused};
-use crate::controllers::connector_deployment::persisted::{DeletionPolicy, Phase};
+use super::build::{ABSENT, Does, Fixture, NOW, does, wanted};
+use crate::controllers::connector_deployment::decide::Outcome;
+use crate::controllers::connector_deployment::persisted::DeletionPolicy;
 
 /// Decides at each of these seconds after now, and returns what is sent.
 fn over_time<const N: usize>(mut fixture: Fixture, seconds: [u64; N]) -> [Does; N] {
@@ -21,7 +21,7 @@ fn over_time<const N: usize>(mut fixture: Fixture, seconds: [u64; N]) -> [Does; 
 }
 
 #[test]
-fn an_operation_that_starts_in_the_future_ages_from_when_this_process_first_saw_it() {
+fn an_operation_that_starts_in_the_future_ages_from_when_it_is_first_seen() {
     use crate::controllers::connector_deployment::persisted::OperationType::{Create, Redeploy, Undeploy};
     let ahead = |mut fixture: Fixture| {
         fixture.operation().started_at = later(NOW, Duration::from_hours(5));
@@ -51,8 +51,8 @@ fn an_operation_that_starts_in_the_future_ages_from_when_this_process_first_saw_
 fn a_clock_that_is_set_back_again_restarts_the_age() {
     let mut fixture = Fixture::creating();
     fixture.operation().started_at = later(NOW, Duration::from_hours(5));
-    fixture.transient = fixture.decide_at(later(NOW, Duration::from_mins(50))).transient;
-    fixture.transient = fixture.decide().transient;
+    fixture.persisted = fixture.decide_at(later(NOW, Duration::from_mins(50))).persisted;
+    fixture.persisted = fixture.decide().persisted;
     assert_eq!(does(&fixture.decide_at(later(NOW, Duration::from_secs(59)))), Does::Rest);
     assert_eq!(
         does(&fixture.decide_at(later(NOW, Duration::from_mins(1)))),
@@ -61,54 +61,15 @@ fn a_clock_that_is_set_back_again_restarts_the_age() {
 }
 
 #[test]
-fn the_age_continues_when_the_clock_has_caught_up() {
-    let mut fixture = Fixture::redeploying();
-    fixture.operation().started_at = later(NOW, Duration::from_secs(100));
-    fixture.wanted = Some(wanted("7", "secret"));
-    fixture.transient = fixture.decide().transient;
-    assert_eq!(does(&fixture.decide_at(later(NOW, Duration::from_secs(119)))), Does::Rest);
-    assert_ne!(does(&fixture.decide_at(later(NOW, Duration::from_mins(2)))), Does::Rest);
-}
-
-#[test]
 fn absence_is_proven_even_if_the_last_write_lies_in_the_future() {
     let mut fixture = Fixture::live();
     fixture.observation = ABSENT;
     fixture.applied().at = later(NOW, Duration::from_hours(5));
-    fixture.transient.absent_since = Some(later(NOW, Duration::from_hours(5)));
     for (seconds, expected) in
         [(0, Outcome::Missing), (90, Outcome::Missing), (119, Outcome::Missing), (120, Outcome::Disappeared)]
     {
         let decision = fixture.decide_at(later(NOW, Duration::from_secs(seconds)));
         assert_eq!(decision.outcome, expected, "{seconds} s");
-        fixture.transient = decision.transient;
+        (fixture.persisted, fixture.transient) = (decision.persisted, decision.transient);
     }
-}
-
-#[test]
-fn times_in_the_future_delay_nothing_for_long() {
-    let far = later(NOW, Duration::from_hours(500));
-    let asked = wanted("2", "secret");
-    let cause = Cause { digest: Some(asked.payload.digest.clone()), generation: 1, request: None, latest: None };
-    let mut fixture = Fixture::live();
-    fixture.wanted = Some(asked);
-    fixture.transient.change = Some(Change { cause: cause.clone(), first: far, last: far });
-    let decision = fixture.decide();
-    assert_eq!((does(&decision), decision.again), (Does::Rest, Some(Duration::from_secs(2))));
-
-    fixture.transient.change = None;
-    fixture.transient.refused = Some(Refused { cause, until: far, times: 1 });
-    assert_eq!(fixture.decide().again, Some(Duration::from_hours(1)));
-
-    fixture.transient.refused = None;
-    fixture.transient.pause = Some(Pause { until: far, times: 1 });
-    assert_eq!(fixture.decide().again, Some(Duration::from_mins(1)));
-
-    let mut fixture = Fixture::redeploying();
-    fixture.accepted().aged(3600).rests(0).transient.resting.as_mut().expect("a final state was read").since = far;
-    fixture.transient = fixture.decide().transient;
-    let decision = fixture.decide_at(later(NOW, Duration::from_mins(1)));
-    assert_eq!(stored(&decision.persisted), Stored::Nothing, "ended after a minute");
-    assert_eq!(fixture.decide_at(later(NOW, Duration::from_secs(59))).persisted.operation, fixture.persisted.operation);
-    assert_eq!(decision.persisted.applied.expect("the operation has ended").outcome, Phase::Deployed);
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::build::{ABSENT, Does, Fixture, Row, Stored, ago, check, does, operation, visible};
-use crate::controllers::connector_deployment::decide::{CallKind, Cause, Outcome, Refused, Step, needless_until};
+use crate::controllers::connector_deployment::decide::{CallKind, Cause, Outcome, Refused, Step};
 use crate::controllers::connector_deployment::persisted::{DeletionPolicy, OperationState, OperationType, Phase};
 
 const UNDEPLOY: OperationType = OperationType::Undeploy;
@@ -258,16 +258,14 @@ fn undeploy_planned() {
     assert_eq!(fixture.decide().persisted.operation.expect("the operation is persisted again").attempt, 2);
 }
 
-/// Until then, nothing is observed: an observation would only be repeated when the call is due.
 #[test]
-fn a_lost_delete_is_observed_when_it_is_due() {
+fn a_lost_delete_is_sent_again_with_growing_pauses() {
     for (attempt, pause) in [(1, 6), (2, 12), (3, 24), (6, 192), (7, 300), (100, 300)] {
         for (case, observation) in [("absent", ABSENT), ("present", Fixture::live().observation)] {
             let mut fixture = undeploying();
             fixture.operation().attempt = attempt;
             fixture.observation = observation;
-            let until = needless_until(fixture.operation()).expect("it waits for a time");
-            assert_eq!(until, fixture.operation().started_at + Duration::from_secs(pause), "{case}, attempt {attempt}");
+            let until = fixture.operation().started_at + Duration::from_secs(pause);
             let (early, due) = (fixture.decide_at(until - Duration::from_millis(1)), fixture.decide_at(until));
             assert_eq!(
                 (does(&early), does(&due)),
@@ -276,9 +274,6 @@ fn a_lost_delete_is_observed_when_it_is_due() {
             );
         }
     }
-    assert_eq!(needless_until(undeploying().accepted().operation()), None, "the next 404 ends it");
-    assert_eq!(needless_until(Fixture::creating().operation()), None, "it may have arrived");
-    assert_eq!(needless_until(Fixture::redeploying().operation()), None, "it may have arrived");
 }
 
 #[test]

@@ -1,12 +1,8 @@
 //! The rows *Recreate* of the table: `removedValues: Recreate` removes values by replacing the deployment.
 
-use std::time::Duration;
-
-use super::build::{ABSENT, Does, Fixture, NOW, Row, SETTLED, Stored, ago, check, does, operation, visible, wanting};
+use super::build::{ABSENT, Does, Fixture, NOW, Row, SETTLED, Stored, ago, check, operation, visible, wanting};
 use super::retained::{live, names, observed, redeployed, wants, without_b, without_u};
-use crate::controllers::connector_deployment::decide::{
-    Call, CallKind, Outcome, Response, Version, apply_response, needless_until,
-};
+use crate::controllers::connector_deployment::decide::{Call, CallKind, Outcome, Response, Version, apply_response};
 use crate::controllers::connector_deployment::persisted::{
     DeletionPolicy, Observation, OperationState, OperationType, Phase,
 };
@@ -107,25 +103,6 @@ fn only_a_removed_value_that_the_resource_sent_causes_a_new_deployment() {
         ),
     ];
     check(asked, rows);
-}
-
-/// Until then, nothing is observed: a 404 does not count, and the DELETE is not due.
-#[test]
-fn a_lost_delete_is_observed_when_it_is_due_or_when_a_404_counts() {
-    for (attempt, pause, there) in [(1, 6, AGAIN.0), (4, 48, AGAIN.0), (5, 90, Does::Rest), (100, 90, Does::Rest)] {
-        let mut fixture = begun();
-        fixture.operation().state = OperationState::Planned;
-        fixture.operation().attempt = attempt;
-        let until = needless_until(fixture.operation()).expect("it waits for a time");
-        assert_eq!(until, fixture.operation().started_at + Duration::from_secs(pause), "attempt {attempt}");
-        let early = until - Duration::from_millis(1);
-        assert_eq!((does(&fixture.decide_at(early)), does(&fixture.decide_at(until))), (Does::Rest, there));
-        fixture.observation = ABSENT;
-        assert_eq!(fixture.decide_at(early).transient.absent_since, None, "attempt {attempt}");
-        let counts = fixture.decide_at(until).transient.absent_since == Some(until);
-        assert_eq!(counts, pause == 90, "attempt {attempt}");
-    }
-    assert_eq!(needless_until(begun().operation()), None, "the next 404 counts");
 }
 
 #[test]
@@ -271,10 +248,10 @@ fn a_refused_create_is_still_due_and_the_deployment_is_not_reported_as_disappear
     let mut fixture = begun();
     fixture.observation = ABSENT;
     let decision = fixture.decide();
-    let call = Call { kind: CallKind::Create { gone: Some("id-1".into()) }, first: true };
     let cause = super::build::cause(&fixture);
+    let call = Call { kind: CallKind::Create { gone: Some("id-1".into()) }, cause };
     for answer in [Response::Refused, Response::Duplicate, Response::Retryable] {
-        let outcome = apply_response(&decision.persisted, &decision.transient, &call, cause.clone(), &answer, NOW);
+        let outcome = apply_response(&decision.persisted, &decision.transient, &call, &answer, NOW);
         let mut after = Fixture { persisted: outcome.persisted, transient: outcome.transient, ..fixture.clone() };
         after.transient.refused = None;
         after.transient.pause = None;

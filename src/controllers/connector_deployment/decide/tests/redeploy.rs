@@ -114,7 +114,7 @@ fn a_repeated_redeploy_keeps_its_starting_version_and_a_new_one_does_not() {
     let re_evaluate = decision.persisted.operation.expect("the operation is persisted");
     assert_eq!(
         (re_evaluate.attempt, re_evaluate.seen_busy, re_evaluate.redeploy_request.as_deref()),
-        (2, false, Some("now"))
+        (1, false, Some("now"))
     );
     assert_eq!(re_evaluate.payload, Some(wanted("3", "secret").payload));
     assert!(re_evaluate.changes_visible);

@@ -9,7 +9,7 @@ use crate::controllers::connector_deployment::decide::{
     Call, CallKind, DesiredPayload, Input, Intent, Outcome, Step, decide,
 };
 use crate::controllers::connector_deployment::persisted::{
-    DeletionPolicy, Observation, ObservedDeployment, PersistedState, Phase, Sources,
+    DeletionPolicy, Observation, ObservedDeployment, Operation, PersistedState, Phase, Sources,
 };
 use crate::controllers::references::Source;
 use crate::controllers::values::digest::{Digest, DigestKey, KEY_LENGTH};
@@ -24,7 +24,6 @@ pub(super) struct Decided {
     pub(super) condition: ConditionUpdate,
     pub(super) step: Verb,
     pub(super) remove_finalizer: bool,
-    pub(super) first: bool,
     pub(super) extra: bool,
     pub(super) version: u8,
     pub(super) gone: u8,
@@ -191,16 +190,17 @@ impl Explorer {
         if let Some(rule) = self.settings.without {
             broken_rules::after(rule, &persisted, &intent, &observation, &mut decision);
         }
-        let (step, first, version, gone) = match &decision.step {
-            Step::Send(Call { kind: CallKind::Create { gone }, first }) => (Verb::Create, *first, 0, gone.clone()),
-            Step::Send(Call { kind: CallKind::Redeploy { version, .. }, first }) => {
-                (Verb::Redeploy, *first, u8::try_from(*version).expect("versions here are small"), None)
+        let (step, version, gone) = match &decision.step {
+            Step::Send(Call { kind: CallKind::Create { gone }, .. }) => (Verb::Create, 0, gone.clone()),
+            Step::Send(Call { kind: CallKind::Redeploy { version, .. }, .. }) => {
+                (Verb::Redeploy, u8::try_from(*version).expect("versions here are small"), None)
             }
-            Step::Send(Call { kind: CallKind::Undeploy { .. } | CallKind::Recreate { .. }, first }) => {
-                (Verb::Undeploy, *first, 0, None)
+            Step::Send(Call { kind: CallKind::Undeploy { .. } | CallKind::Recreate { .. }, .. }) => {
+                (Verb::Undeploy, 0, None)
             }
-            Step::NoOp | Step::RemoveFinalizer => (Verb::None, true, 0, None),
+            Step::NoOp | Step::RemoveFinalizer => (Verb::None, 0, None),
         };
+        let first = decision.persisted.operation.as_ref().is_none_or(Operation::is_first);
         let from =
             |persisted: &PersistedState| persisted.operation.as_ref().and_then(|operation| operation.from_version);
         Decided {
@@ -209,7 +209,6 @@ impl Explorer {
             transient: self.number_memory(decision.transient.clone()),
             step,
             remove_finalizer: decision.step == Step::RemoveFinalizer,
-            first,
             extra: step == Verb::Redeploy && !first && from(&persisted) != from(&decision.persisted),
             version,
             gone: gone.as_deref().map_or(0, number),

@@ -159,7 +159,6 @@ impl Explorer {
                 transient: decided.transient,
                 condition: decided.condition,
                 truth: world.has_what_is_wanted(&resource) || world.foreign_recent > 0,
-                first: decided.first,
                 extra: decided.extra,
                 call: if decided.step == Verb::None { Request::default() } else { call },
                 gone: decided.gone,
@@ -240,12 +239,11 @@ impl Explorer {
             request: (resource.request != 0 && !resource.deleting).then(|| resource.request.to_string()),
             latest: None,
         };
-        let call = Call { kind: CallKind::Undeploy { id: String::new() }, first: run.first };
+        let call = Call { kind: CallKind::Undeploy { id: String::new() }, cause };
         let outcome = apply_response(
             self.persisted_states.get(run.persisted),
             self.local_caches.get(transient),
             &call,
-            cause,
             answer,
             NOW,
         );

@@ -151,7 +151,6 @@ pub(super) struct InProgress {
     pub(super) condition: ConditionUpdate,
     /// Whether the remote had what was desired when the reconcile observed it.
     pub(super) truth: bool,
-    pub(super) first: bool,
     /// Whether the redeploy is one that the two-minute rule allows in addition to one for each change.
     pub(super) extra: bool,
     pub(super) call: Request,

@@ -208,7 +208,7 @@ fn adapted(
         let declared = registered.declarations(object, Some(record));
         desired.fit(&applications::missing(record), declared.as_ref(), persisted);
     }
-    let urls: Urls = application_urls::urls(read.record.as_deref(), &object.status.clone().unwrap_or_default());
+    let urls: Urls = application_urls::urls(read.record.as_deref(), persisted);
     desired.resolve(&urls);
     desired
 }

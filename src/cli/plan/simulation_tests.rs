@@ -103,7 +103,7 @@ fn foreseen_in(object: &ConnectorDeployment, record: &Value, granted: &[&str], r
     let mut before = object.clone();
     before.metadata.generation = Some(1);
     let mut desired = desired(object);
-    desired.resolve(&urls(read.record.as_deref(), &object.status.clone().unwrap_or_default()));
+    desired.resolve(&urls(read.record.as_deref(), &object.status.as_ref().map(state::shown).unwrap_or_default()));
     let desired = Ok(desired);
     let target = intent::target(object, None).expect("a connector");
     simulate(&Inputs {

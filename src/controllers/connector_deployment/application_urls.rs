@@ -10,29 +10,23 @@ use std::collections::BTreeMap;
 use connect_api::model::{ApplicationType, Deployment};
 
 use super::desired::{Desired, UrlValue};
+use super::persisted::PersistedState;
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::reason::Reason;
 use crate::controllers::values::names::{GLOBAL, Item, listed};
-use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
 
 /// URLs by application name.
 pub type Urls = BTreeMap<String, String>;
 
-/// Returns the URLs of a deployment: those in its record, and those that the status has of the same deployment, because
-/// a record need not show them during a redeploy. Without a deployment there are none.
+/// Returns the URLs of a deployment: those in its record, and those that it showed before, because a record need not show them
+/// during a redeploy. Without a deployment there are none.
 #[must_use]
-pub fn urls(record: Option<&Deployment>, status: &ConnectorDeploymentStatus) -> Urls {
+pub fn urls(record: Option<&Deployment>, persisted: &PersistedState) -> Urls {
     let Some(record) = record else { return Urls::new() };
-    let mut urls = if status.id.as_ref() == Some(&record.id) { remembered(status) } else { Urls::new() };
+    let mut urls = if persisted.id.as_ref() == Some(&record.id) { persisted.urls.clone() } else { Urls::new() };
     let shown = record.applications.iter();
     urls.extend(shown.filter_map(|it| Some((it.application_name.clone(), it.url.clone()?))));
     urls
-}
-
-/// Returns the URLs in the status.
-#[must_use]
-pub fn remembered(status: &ConnectorDeploymentStatus) -> Urls {
-    status.applications.iter().filter_map(|it| Some((it.name.clone(), it.url.clone()?))).collect()
 }
 
 impl Desired {
@@ -52,6 +46,13 @@ impl Desired {
             }
             true
         });
+    }
+
+    /// Returns those of `urls` that values are made of.
+    #[must_use]
+    pub fn used(&self, mut urls: Urls) -> Urls {
+        urls.retain(|name, _| self.url_values.iter().any(|value| value.application == *name));
+        urls
     }
 
     /// Returns the values whose URL is not known yet.

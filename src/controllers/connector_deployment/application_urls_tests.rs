@@ -43,9 +43,9 @@ fn record(applications: &Value) -> Deployment {
     .expect("a record")
 }
 
-fn status(id: &str, urls: &[(&str, &str)]) -> ConnectorDeploymentStatus {
-    let applications: Vec<_> = urls.iter().map(|(name, url)| json!({"name": name, "url": url})).collect();
-    serde_json::from_value(json!({"observedGeneration": 1, "id": id, "applications": applications})).expect("a status")
+fn known(id: &str, urls: &[(&str, &str)]) -> PersistedState {
+    let urls = urls.iter().map(|(name, url)| ((*name).to_owned(), (*url).to_owned())).collect();
+    PersistedState { id: Some(id.to_owned()), urls, ..PersistedState::default() }
 }
 
 /// `PEER`, `HOOK` and `BASE`, and how many of them have no URL yet.
@@ -62,8 +62,8 @@ fn a_url_takes_the_place_of_its_placeholder_once_it_is_known() {
     let hidden = record(&json!({"service": {"type": "service"}, "app": {"type": "assets"}}));
     let bare =
         record(&json!({"service": {"type": "service", "url": "service-1.example.com/"}, "app": {"type": "assets"}}));
-    let before = status("1", &[("service", service), ("app", app)]);
-    let nothing = ConnectorDeploymentStatus::default();
+    let before = known("1", &[("service", service), ("app", app)]);
+    let nothing = PersistedState::default();
     let resolved = [app.to_owned(), format!("{service}/hook?a=1"), format!("{service}/")];
     let unresolved = [PLACEHOLDER; 3].map(str::to_owned);
     for (case, record, status, expected) in [
@@ -77,11 +77,11 @@ fn a_url_takes_the_place_of_its_placeholder_once_it_is_known() {
             &before,
             (resolved.clone(), 0),
         ),
-        ("those of another deployment do not count", Some(&hidden), &status("2", &[("app", app)]), (unresolved, 3)),
+        ("those of another deployment do not count", Some(&hidden), &known("2", &[("app", app)]), (unresolved, 3)),
         (
-            "the record wins over the status",
+            "the record wins over what it showed before",
             Some(&both),
-            &status("1", &[("service", "https://old.example.com"), ("app", app)]),
+            &known("1", &[("service", "https://old.example.com"), ("app", app)]),
             (resolved.clone(), 0),
         ),
         (
@@ -97,7 +97,7 @@ fn a_url_takes_the_place_of_its_placeholder_once_it_is_known() {
         assert_eq!(desired.values.applications["service"].standard["LEVEL"], "info", "{case}");
     }
     let mut again = desired();
-    again.resolve(&remembered(&before));
+    again.resolve(&before.urls);
     assert_eq!(values(&again), (resolved, 0), "without a read of the remote");
 }
 
@@ -139,7 +139,7 @@ fn the_message_names_each_value_its_application_and_why_the_url_is_unknown() {
     ] {
         let record = record(&applications);
         let mut desired = desired();
-        desired.resolve(&urls(Some(&record), &ConnectorDeploymentStatus::default()));
+        desired.resolve(&urls(Some(&record), &PersistedState::default()));
         let condition = waiting(&desired, &record);
         assert!(
             condition.as_ref().is_none_or(|condition| condition.reason == Reason::WaitingForApplicationUrl),

@@ -3,7 +3,7 @@
 //! Pure, and without types of Kubernetes or of the Connect API; of the CRD only those that mean the same here.
 //! `state.rs` keeps a [`PersistedState`] in the status of the resource, `observe.rs` produces observations. Next: `decide/`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -39,6 +39,10 @@ pub struct PersistedState {
     /// Whether the secured values at the remote may differ from the desired ones (condition `SecretsUnverified`).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unverified: bool,
+    /// URLs of the applications that values of the spec name, as the record showed them last: it need not show them during a
+    /// redeploy.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub urls: BTreeMap<String, String>,
 }
 
 impl PersistedState {

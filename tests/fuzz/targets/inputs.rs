@@ -230,6 +230,7 @@ impl Generator<'_, '_> {
             handled_redeploy: self.request(),
             followed: self.bytes.flag().then(|| self.version()),
             unverified: self.bytes.flag(),
+            ..PersistedState::default()
         }
     }
 

@@ -5,7 +5,7 @@ use connect_api::model::{Deployment as Record, DeploymentStatus};
 use kube::runtime::events::EventType;
 use secrecy::ExposeSecret;
 
-use super::super::application_urls;
+use super::super::application_urls::{self, Urls};
 use super::super::applications;
 use super::super::decide::DesiredPayload;
 use super::super::declared::Declared;
@@ -37,6 +37,8 @@ pub(super) struct Inputs {
     /// The declarations of the version that will run: the current one, or the one to which a redeploy is about to move.
     /// `None`: not known.
     pub(super) declared: Option<Declared>,
+    /// The URLs that values are made of; `None`: the values are not known.
+    pub(super) urls: Option<Urls>,
     pub(super) read: RecordRead,
     pub(super) observation: Observation,
     /// The condition of the resources in `spec.verify`; `None`: they were not looked up.
@@ -77,6 +79,7 @@ impl Reconciler<'_> {
             masker: Masker::new([]),
             target,
             declared: None,
+            urls: None,
             observation: observe::observation(&read, &intent::ignored(&self.object)),
             read,
             verified: None,
@@ -99,7 +102,9 @@ impl Reconciler<'_> {
         if let Some(record) = record {
             desired.fit(&applications::missing(record), inputs.declared.as_ref(), &self.persisted());
         }
-        desired.resolve(&application_urls::urls(record, &self.status()));
+        let urls = application_urls::urls(record, &self.persisted());
+        desired.resolve(&urls);
+        inputs.urls = Some(desired.used(urls));
         inputs.payload = Some(desired.wanted(&self.digests(), &intent::ignored(&self.object)));
         inputs.masker = Masker::new(desired.values.secrets().map(ExposeSecret::expose_secret));
         // Rule 14.

@@ -223,7 +223,7 @@ impl<'a> Reconciler<'a> {
     fn decide(&self, inputs: &Inputs, wanted: Option<&DesiredPayload>, now: Timestamp) -> Decision {
         let (target, latest) = (inputs.target.as_ref(), inputs.registered.latest());
         let intent = intent::intent(&self.object, &inputs.wanted, target, latest);
-        decide::decide(&Input {
+        let mut decision = decide::decide(&Input {
             persisted: &self.persisted(),
             intent: &Intent { deletion: self.deletion(), ..intent },
             wanted,
@@ -232,7 +232,11 @@ impl<'a> Reconciler<'a> {
             digests: &self.digests(),
             observed_at: inputs.read.at,
             now,
-        })
+        });
+        if let Some(urls) = &inputs.urls {
+            decision.persisted.urls.clone_from(urls);
+        }
+        decision
     }
 
     /// Returns the objects that enqueue this resource.

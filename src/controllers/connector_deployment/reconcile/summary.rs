@@ -148,7 +148,7 @@ impl Reconciler<'_> {
         let contents = observe::contents(self.context, self.object_ref, &value_from::references(spec)).await?;
         let desired = desired::from_spec(spec, &contents, None).ok();
         let wanted = desired.map(|mut desired| {
-            desired.resolve(&application_urls::remembered(&self.status()));
+            desired.resolve(&persisted.urls);
             desired.wanted(&self.digests(), &intent::ignored(&self.object))
         });
         let same =

@@ -9,7 +9,6 @@ use connect_api::model::Deployment;
 use jiff::Timestamp;
 
 pub use self::ready::{not_applied, of_redeploy, ready_condition};
-use super::application_urls::{self, Urls};
 use super::persisted::PersistedState;
 use super::state;
 use crate::controllers::object_ref::ObjectRef;
@@ -151,8 +150,10 @@ pub fn summarize(
     }
     match facts.record {
         ObservedRecord::Present(record) => {
-            let known = application_urls::urls(Some(record), before);
-            show(&mut status, record, &known, &facts.texts);
+            if before.id.as_ref() != Some(&record.id) {
+                status.applications.clear();
+            }
+            show(&mut status, record, &facts.texts);
         }
         ObservedRecord::Absent => hide(&mut status),
         ObservedRecord::NotRead => {}
@@ -268,7 +269,10 @@ fn update_available(before: &ConnectorDeploymentStatus, newer: &Newer) -> Option
     }
 }
 
-fn show(status: &mut ConnectorDeploymentStatus, record: &Deployment, urls: &Urls, texts: &Texts<'_>) {
+fn show(status: &mut ConnectorDeploymentStatus, record: &Deployment, texts: &Texts<'_>) {
+    // A record need not show URLs during a redeploy.
+    let before = std::mem::take(&mut status.applications);
+    let url = |name: &str| before.iter().find(|application| application.name == name)?.url.clone();
     status.deployment_status = Some(cut(record.status.as_str(), 64));
     status.version = Some(record.version);
     status.connector = Some(DeployedConnector {
@@ -290,8 +294,11 @@ fn show(status: &mut ConnectorDeploymentStatus, record: &Deployment, urls: &Urls
                 .iter()
                 .find(|declared| declared.application_name == application.application_name)
                 .map(|declared| cut(declared.application_type.as_str(), 64)),
-            // Whole, because it is sent to other applications.
-            url: urls.get(&application.application_name).map(|url| cut(url, usize::MAX)),
+            url: application
+                .url
+                .as_deref()
+                .map(|url| cut(url, usize::MAX))
+                .or_else(|| url(&application.application_name)),
             topic: application.topic.as_deref().map(|topic| cut(topic, 1024)),
             schedule: application.schedule.as_deref().map(|schedule| cut(schedule, 100)),
         })

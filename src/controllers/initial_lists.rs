@@ -1,4 +1,4 @@
-//! Which initial lists are complete: for readiness, and because no controller reconciles before its list is.
+//! Which initial lists are complete, for readiness, and which lists the API server refuses.
 //!
 //! A refused list blocks no other one: if one namespace was deleted or lost its Role, the others must still be
 //! reconciled. Which lists keys wait for is in `manager/event_handlers.rs` (rule 4).
@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::controllers::object_ref::{Kind, ObjectRef};
 use crate::metrics::Metrics;
 use crate::mutex::Mutex;
 
@@ -23,7 +22,7 @@ const LARGEST_OBJECT: usize = 3 << 19;
 /// A list of one kind, in one namespace or in all.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct List {
-    /// Kind of the objects: one that is reconciled, `Secret` or `ConfigMap`.
+    /// Kind of the objects: one that is reconciled, `Secret`, `ConfigMap` or `Namespace`.
     pub kind: &'static str,
     /// Namespace; `None`: all namespaces.
     pub namespace: Option<String>,
@@ -61,9 +60,9 @@ impl InitialLists {
         Arc::new(Self { metrics, state: Mutex::default() })
     }
 
-    /// Records that the controllers start, and that these lists are pending.
-    pub fn start(&self, lists: impl IntoIterator<Item = List>) {
-        self.state.lock().awaited = Some(lists.into_iter().collect());
+    /// Records that a list of a reconciled kind is pending. All of them are recorded before the first one can be complete.
+    pub fn awaits(&self, list: List) {
+        self.state.lock().awaited.get_or_insert_default().insert(list);
     }
 
     /// Records that a list is complete. Returns whether it was refused before.
@@ -88,14 +87,6 @@ impl InitialLists {
         is_new
     }
 
-    /// Returns whether the list that contains this resource is complete, so that its controller reconciles it.
-    #[must_use]
-    pub fn is_listed(&self, object_ref: &ObjectRef) -> bool {
-        let kind = object_ref.kind.as_str();
-        let lists = [None, Some(object_ref.namespace.clone())].map(|namespace| List { kind, namespace });
-        self.state.lock().awaited.as_ref().is_some_and(|awaited| !lists.iter().any(|list| awaited.contains(list)))
-    }
-
     /// Whether every list that the API server does not refuse is complete.
     ///
     /// # Errors
@@ -116,56 +107,25 @@ impl InitialLists {
     }
 }
 
-/// Returns the lists of the reconciled kinds. `scopes`: the watched namespaces, `None` for all; `shares`: whether the
-/// install works with `ClusterConnectProject`s.
-#[must_use]
-pub fn initial(scopes: &[Option<String>], shares: bool) -> Vec<List> {
-    let of_kind = |kind: Kind| -> Vec<List> {
-        let namespaces = match (kind.is_cluster_scoped(), shares) {
-            (true, true) => &[None],
-            (true, false) => &[][..],
-            (false, _) => scopes,
-        };
-        namespaces.iter().map(|namespace| List { kind: kind.as_str(), namespace: namespace.clone() }).collect()
-    };
-    Kind::ALL.into_iter().flat_map(of_kind).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::controllers::object_ref::Kind;
 
     #[test]
     fn a_refused_list_keeps_no_other_one_waiting() {
         let list = |namespace: &str| List { kind: Kind::Deployment.as_str(), namespace: Some(namespace.to_owned()) };
         let lists = InitialLists::new(Metrics::new(jiff::Timestamp::UNIX_EPOCH));
-        let listed = |namespace: &str| lists.is_listed(&ObjectRef::deployment(namespace, "tax"));
-        assert!(lists.are_complete().is_err() && !listed("shop"), "nothing has started");
-        lists.start(["shop", "yard"].map(list));
+        assert!(lists.are_complete().is_err(), "nothing has started");
+        ["shop", "yard"].map(list).into_iter().for_each(|list| lists.awaits(list));
         assert!(lists.refused(&list("yard")) && !lists.refused(&list("yard")), "reported once");
         assert_eq!(lists.are_complete(), Err("1 lists are not complete".to_owned()));
         assert!(!lists.listed(&list("shop")), "it was not refused");
-        assert_eq!((lists.are_complete(), listed("shop"), listed("yard")), (Ok(()), true, false));
+        assert_eq!(lists.are_complete(), Ok(()));
         assert_eq!(lists.refused_lists(), ["ConnectorDeployment in namespace yard"]);
         let source = List { kind: "Secret", namespace: None };
         assert!(lists.refused(&source) && lists.are_complete().is_ok(), "no reconcile waits for it");
-        assert!(lists.listed(&list("yard")) && listed("yard"), "granted at last");
+        assert!(lists.listed(&list("yard")), "granted at last");
         assert_eq!(lists.refused_lists(), ["Secret"]);
-    }
-
-    #[test]
-    fn shared_projects_have_one_list_whatever_is_watched() {
-        let scopes = ["shop", "yard"].map(|name| Some(name.to_owned()));
-        for (shares, expected) in [(false, 0), (true, 1)] {
-            let all = initial(&scopes, shares);
-            let shared = all.iter().filter(|list| list.kind == Kind::ClusterProject.as_str());
-            assert_eq!((shared.count(), all.len()), (expected, 2 * (Kind::ALL.len() - 1) + expected));
-        }
-        let lists = InitialLists::new(Metrics::new(jiff::Timestamp::UNIX_EPOCH));
-        lists.start(initial(&scopes, true));
-        assert!(!lists.is_listed(&ObjectRef::cluster_project("demo")));
-        lists.listed(&List { kind: Kind::ClusterProject.as_str(), namespace: None });
-        assert!(lists.is_listed(&ObjectRef::cluster_project("demo")));
-        assert!(!lists.is_listed(&ObjectRef::project("shop", "demo")));
     }
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::duration::parse_duration;
 use super::frontend::Frontend;
 use super::schema;
-use super::shared::{NamedRef, ProjectRef, SecretKeyRef, UNSEEN, is_default};
+use super::shared::{NamedRef, ProjectRef, SecretKeyRef, is_default};
 
 /// Pause between two GET calls of an `ActionCheck` without `interval`.
 pub const DEFAULT_CHECK_INTERVAL: Duration = Duration::from_mins(5);
@@ -198,7 +198,7 @@ pub struct After {
 }
 
 /// Observed state of the check. Written by the operator only.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ActionCheckStatus {
     /// The metadata.generation that this status describes. -1: the operator has not observed the object yet.
@@ -228,21 +228,6 @@ pub struct ActionCheckStatus {
     /// NotSent: nothing was sent. Passed: the response was as expected. Failed: it was not, or none arrived in time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<CheckOutcome>,
-}
-
-impl Default for ActionCheckStatus {
-    fn default() -> Self {
-        Self {
-            observed_generation: UNSEEN,
-            conditions: Vec::new(),
-            http_status: None,
-            duration_ms: None,
-            checked_at: None,
-            trace_id: None,
-            checked_for: None,
-            outcome: None,
-        }
-    }
 }
 
 /// What triggered a call.

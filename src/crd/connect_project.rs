@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::frontend::Frontend;
 use super::schema;
-use super::shared::{RemoteIdentity, UNSEEN, is_default, normalize};
+use super::shared::{RemoteIdentity, is_default, normalize};
 use crate::names;
 
 /// Requests per second to a project whose ConnectProject does not set `requestsPerSecond`.
@@ -174,7 +174,7 @@ pub enum DeploymentPaths {
 }
 
 /// Observed state of the project. Written by the operator only.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectProjectStatus {
     /// The metadata.generation that this status describes. -1: the operator has not observed the object yet.
@@ -197,19 +197,6 @@ pub struct ConnectProjectStatus {
     /// Number of ConnectorDeployments that refer to this project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deployments: Option<u32>,
-}
-
-impl Default for ConnectProjectStatus {
-    fn default() -> Self {
-        Self {
-            observed_generation: UNSEEN,
-            conditions: Vec::new(),
-            remote: None,
-            scopes: Vec::new(),
-            last_response_at: None,
-            deployments: None,
-        }
-    }
 }
 
 #[cfg(test)]

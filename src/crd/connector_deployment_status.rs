@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::policies::{DeletionPolicy, DeploymentType};
 use super::schema;
-use super::shared::{RemoteIdentity, UNSEEN};
+use super::shared::RemoteIdentity;
 
 /// Maximum length of a report entry's message and of its title, in characters.
 pub const MESSAGE_LENGTH: usize = 1024;
@@ -25,7 +25,7 @@ pub const STATE_LENGTH: usize = 1 << 20;
 pub const REPORT_ENTRIES: usize = 20;
 
 /// Observed state of the deployment. Written by the operator only.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectorDeploymentStatus {
     /// The metadata.generation that this status describes. -1: the operator has not observed the object yet.
@@ -88,29 +88,6 @@ pub struct ConnectorDeploymentStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub handled_redeploy_request: Option<String>,
-}
-
-impl Default for ConnectorDeploymentStatus {
-    fn default() -> Self {
-        Self {
-            observed_generation: UNSEEN,
-            conditions: Vec::new(),
-            deployment_status: None,
-            id: None,
-            key: None,
-            version: None,
-            deployment_type: None,
-            region: None,
-            deletion_policy: None,
-            connector: None,
-            remote: None,
-            applications: Vec::new(),
-            state: None,
-            report: Vec::new(),
-            handled_reconcile_request: None,
-            handled_redeploy_request: None,
-        }
-    }
 }
 
 /// The connector that is deployed.

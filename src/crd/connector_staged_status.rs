@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::connector_deployment_status::{ReportEntry, STATE_LENGTH};
 use super::schema;
-use super::shared::{RemoteIdentity, UNSEEN};
+use super::shared::RemoteIdentity;
 
 /// Maximum number of certification comments in the status; the newest are kept.
 pub const CERTIFICATION_COMMENTS: usize = 20;
@@ -16,7 +16,7 @@ pub const CERTIFICATION_COMMENTS: usize = 20;
 pub const COMMENTS_SIZE: usize = 6 * 1024;
 
 /// Observed state of the staged connector. Written by the operator only.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectorStagedStatus {
     /// The metadata.generation that this status describes. -1: the operator has not observed the object yet.
@@ -76,28 +76,6 @@ pub struct ConnectorStagedStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = STATE_LENGTH))]
     pub state: Option<String>,
-}
-
-impl Default for ConnectorStagedStatus {
-    fn default() -> Self {
-        Self {
-            observed_generation: UNSEEN,
-            conditions: Vec::new(),
-            id: None,
-            key: None,
-            version: None,
-            remote: None,
-            connector_status: None,
-            previewable: None,
-            published_tag: None,
-            publishing_report: Vec::new(),
-            previewable_report: Vec::new(),
-            certification_comments: Vec::new(),
-            handled_reconcile_request: None,
-            handled_redeploy_request: None,
-            state: None,
-        }
-    }
 }
 
 /// A comment from certification.

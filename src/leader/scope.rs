@@ -54,7 +54,7 @@ impl Scope {
     }
 
     /// The labels of every object that the install creates. None of them changes with the version, so that an upgrade writes
-    /// nothing. Its own replace those that were given: leftover copies of credentials are found by them.
+    /// nothing. Its own replace those that were given.
     #[must_use]
     pub fn labels(&self) -> Labels {
         let own = [(names::APP_NAME, env!("CARGO_PKG_NAME")), (names::MANAGED_BY, names::FIELD_MANAGER)];

@@ -7,34 +7,14 @@ use connect_api::routes::OPERATIONS;
 /// Label value for anything that is in no list.
 const OTHER: &str = "other";
 
+macro_rules! with_labels {
+    ($($status:literal)*) => { &[$(($status, stringify!($status))),*] };
+}
+
 /// HTTP statuses with their own label value; others are counted by class.
-const STATUSES: &[(u16, &str)] = &[
-    (200, "200"),
-    (201, "201"),
-    (202, "202"),
-    (204, "204"),
-    (301, "301"),
-    (302, "302"),
-    (307, "307"),
-    (308, "308"),
-    (400, "400"),
-    (401, "401"),
-    (403, "403"),
-    (404, "404"),
-    (405, "405"),
-    (408, "408"),
-    (409, "409"),
-    (410, "410"),
-    (413, "413"),
-    (415, "415"),
-    (422, "422"),
-    (429, "429"),
-    (500, "500"),
-    (501, "501"),
-    (502, "502"),
-    (503, "503"),
-    (504, "504"),
-];
+const STATUSES: &[(u16, &str)] = with_labels!(
+    200 201 202 204 301 302 307 308 400 401 403 404 405 408 409 410 413 415 422 429 500 501 502 503 504
+);
 
 /// The label of an operation.
 #[must_use]

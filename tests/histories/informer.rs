@@ -4,23 +4,21 @@
 //! The driver decides when an event arrives. As in kube's watcher and reflector, a list arrives object by object, as of
 //! the version at which it began, and anything may happen in between: changes of listed objects, which arrive after the
 //! list, and another list, which shows nothing of what was deleted before it. Reconciles see nothing of a list before it is
-//! complete. What an event ends and enqueues is the operator's own code (`controllers/manager/event_handlers.rs`, `changes.rs` and
-//! `sources.rs`).
+//! complete. What an event ends and enqueues is the operator's own code (`controllers/manager/event_handlers.rs`,
+//! `known_objects.rs` and `references/sources.rs`).
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 
 use connect_operator::controllers::context::Context;
-use connect_operator::controllers::kinds::managed_kind::{ManagedKind, Stored as _, object_ref};
-use connect_operator::controllers::manager::changes::Changes;
-use connect_operator::controllers::manager::event_handlers::{self, KnownObjects};
+use connect_operator::controllers::kinds::managed_kind::{ManagedKind, object_ref, user_changes};
+use connect_operator::controllers::manager::event_handlers;
+use connect_operator::controllers::manager::known_objects::KnownObjects;
 use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::objects::guarded::Guarded;
-use connect_operator::controllers::objects::seen::Seen;
 use connect_operator::controllers::references::Named;
 use connect_operator::controllers::references::sources::Sources;
-use kube::Resource;
 use kube::runtime::watcher::Event;
+use kube::{Resource, ResourceExt as _};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -31,8 +29,7 @@ use crate::cluster::{Cluster, Kind};
 pub(crate) struct Informer<K> {
     kind: Kind,
     known_objects: KnownObjects,
-    changes: Changes,
-    store: BTreeMap<ObjectRef, Arc<Seen<K>>>,
+    store: BTreeMap<ObjectRef, K>,
     /// A list that is arriving.
     listing: Option<Listing<K>>,
     /// Whether a list was complete once.
@@ -48,7 +45,7 @@ pub(crate) struct Informer<K> {
 struct Listing<K> {
     /// Objects still to come.
     rest: VecDeque<K>,
-    arrived: BTreeMap<ObjectRef, Arc<Seen<K>>>,
+    arrived: BTreeMap<ObjectRef, K>,
 }
 
 impl<K> Informer<K>
@@ -56,19 +53,20 @@ where
     K: ManagedKind + Clone + DeserializeOwned,
 {
     pub(crate) fn new(kind: Kind) -> Self {
-        let (known_objects, changes) = (KnownObjects::default(), Changes::default());
+        let (known_objects, store) = (KnownObjects::default(), BTreeMap::new());
         let (listing, ready, whole) = (None, false, false);
-        Self { kind, known_objects, changes, store: BTreeMap::new(), listing, ready, cursor: 0, whole, cut: true }
+        Self { kind, known_objects, store, listing, ready, cursor: 0, whole, cut: true }
     }
 
-    /// Returns what the store has of an object.
-    pub(crate) fn get(&self, object_ref: &ObjectRef) -> Option<Arc<Seen<K>>> {
-        self.store.get(object_ref).cloned()
+    /// Returns the uid and the version of an object of the store.
+    pub(crate) fn get(&self, object_ref: &ObjectRef) -> Option<(String, String)> {
+        let object = self.store.get(object_ref)?;
+        Some((object.uid().unwrap_or_default(), object.resource_version().unwrap_or_default()))
     }
 
     /// Returns all objects of the store, each with a hash of what users can change of it.
     pub(crate) fn state(&self) -> impl Iterator<Item = (ObjectRef, u64)> {
-        self.store.iter().map(|(object_ref, object)| (object_ref.clone(), object.user_changes()))
+        self.store.iter().map(|(object_ref, object)| (object_ref.clone(), user_changes(object)))
     }
 
     /// Returns the version whose state was delivered; `None`: a list was not, or only in part.
@@ -99,50 +97,38 @@ where
         self.cursor = version;
         let rest = cluster.at(self.kind, version).into_values().map(|value| parse::<K>(&value)).collect();
         self.listing = Some(Listing { rest, arrived: BTreeMap::new() });
-        self.note(context, &Event::Init);
+        self.known_objects.note(context, &Event::<K>::Init);
     }
 
-    /// Delivers the next event, or the next object of a list, or its end; returns the objects to enqueue.
-    pub(crate) fn deliver(&mut self, context: &Context, cluster: &Cluster) -> Vec<ObjectRef> {
+    /// Delivers the next event, or the next object of a list, or its end.
+    pub(crate) fn deliver(&mut self, context: &Context, cluster: &Cluster) {
         if self.listing.is_some() {
             return self.continue_list(context);
         }
         let change = cluster.changes_after(self.cursor).iter().find(|change| change.key.kind == self.kind);
-        let Some(change) = change else { return Vec::new() };
+        let Some(change) = change else { return };
         self.cursor = change.version;
         let object = parse::<K>(&change.object);
         let object_ref = object_ref(&object);
         if change.deleted {
             self.store.remove(&object_ref);
-            self.note(context, &Event::Delete(object))
+            self.known_objects.note(context, &Event::Delete(object));
         } else {
-            self.store.insert(object_ref, Arc::new(Seen::of(&object)));
-            self.note(context, &Event::Apply(object))
+            self.store.insert(object_ref, object.clone());
+            self.known_objects.note(context, &Event::Apply(object));
         }
     }
 
-    fn continue_list(&mut self, context: &Context) -> Vec<ObjectRef> {
-        let Some(mut listing) = self.listing.take() else { return Vec::new() };
+    fn continue_list(&mut self, context: &Context) {
+        let Some(mut listing) = self.listing.take() else { return };
         let Some(object) = listing.rest.pop_front() else {
             self.store = listing.arrived;
             (self.ready, self.whole) = (true, true);
-            return self.note(context, &Event::InitDone);
+            return self.known_objects.note(context, &Event::<K>::InitDone);
         };
-        let enqueued = self.note(context, &Event::InitApply(object.clone()));
-        listing.arrived.insert(object_ref(&object), Arc::new(Seen::of(&object)));
+        listing.arrived.insert(object_ref(&object), object.clone());
+        self.known_objects.note(context, &Event::InitApply(object));
         self.listing = Some(listing);
-        enqueued
-    }
-
-    fn note(&mut self, context: &Context, event: &Event<K>) -> Vec<ObjectRef> {
-        for object_ref in self.known_objects.note(context, event) {
-            event_handlers::deleted(context, &object_ref);
-        }
-        let changed = self.changes.note(event);
-        for object_ref in &changed {
-            context.changed(object_ref);
-        }
-        changed
     }
 }
 

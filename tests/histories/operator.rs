@@ -1,42 +1,35 @@
 //! One operator process: the real reconcilers, views and requeue timers, on watches and a queue that the driver owns.
 //!
-//! As in kube's controller, each object is reconciled at most once at a time, and one that is enqueued meanwhile is
+//! As in the operator, each object is reconciled at most once at a time, and one that is enqueued meanwhile is
 //! reconciled once more. Stopping an operator drops all of its futures and memory at the call at which it is stopped.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use clock::{Clock, later};
-use connect_operator::controllers::connect_project::copy;
+use clock::Clock;
 use connect_operator::controllers::context::Context;
 use connect_operator::controllers::initial_lists::InitialLists;
 use connect_operator::controllers::manager::event_handlers;
-use connect_operator::controllers::manager::reconciled::{self, Reconciled};
+use connect_operator::controllers::manager::reconciled;
 use connect_operator::controllers::manager::{self, Options};
 use connect_operator::controllers::object_ref::{Kind as ObjectKind, ObjectRef};
 use connect_operator::controllers::objects::secret;
-use connect_operator::controllers::objects::seen::Seen;
 use connect_operator::controllers::values::digest::DigestKey;
 use connect_operator::leader::Scope;
 use connect_operator::metrics::Metrics;
 use futures::FutureExt;
 use jiff::Timestamp;
-use kube::ResourceExt;
-use kube::runtime::controller::Action;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::task::JoinHandle;
 
 use crate::allocations::Allocations;
 use crate::cluster::Cluster;
 use crate::frontend::{ActionLine, CHECKING, Checking, Frontend};
-use crate::informer::Informer;
 use crate::interceptor::{Interceptor, lock};
 use crate::remote::{CALLER, DENIED, Line, Remote};
 use crate::service::Service;
 use crate::sharing::HOME;
-use crate::users::{SHOP, YARD};
 use crate::watches::{Watch, Watches};
 
 /// What every operator has access to.
@@ -62,7 +55,7 @@ pub(crate) struct Own {
 
 /// A reconcile in progress.
 struct Running {
-    task: JoinHandle<Action>,
+    task: JoinHandle<()>,
     began: Timestamp,
     /// Whether the object was enqueued meanwhile.
     again: bool,
@@ -76,13 +69,10 @@ pub(crate) struct Operator {
     reach: Reach,
     enqueued: UnboundedReceiver<ObjectRef>,
     timers_task: JoinHandle<()>,
-    /// Deletes the copies of credentials whose projects are gone.
-    sweep_task: JoinHandle<()>,
     watches: Watches,
     /// Objects to reconcile, in the order in which they were enqueued.
     queue: Vec<ObjectRef>,
     running: BTreeMap<ObjectRef, Running>,
-    timers: BTreeMap<ObjectRef, Timestamp>,
     /// What the last reconcile of each object was given, as a hash that changes when users change it.
     given: BTreeMap<ObjectRef, u64>,
 }
@@ -135,18 +125,15 @@ impl Operator {
         let (enqueue, enqueued) = mpsc::unbounded_channel();
         let context = manager::context(&options, 1, &enqueue);
         let requeue_timers = Arc::clone(&context.requeue_timers);
-        let sweep = copy::sweep(Arc::clone(&context), [SHOP, YARD].map(str::to_owned).to_vec());
         let mut operator = Self {
             context,
             allocations: Arc::default(),
             reach: reach.clone(),
             enqueued,
             timers_task: tokio::spawn(async move { requeue_timers.enqueue_due().await }),
-            sweep_task: tokio::spawn(sweep),
             watches: Watches::new(own.shares),
             queue: Vec::new(),
             running: BTreeMap::new(),
-            timers: BTreeMap::new(),
             given: BTreeMap::new(),
         };
         operator.list(version);
@@ -175,13 +162,7 @@ impl Operator {
             .collect();
         for object_ref in finished {
             let Some(Running { task, again, .. }) = self.running.remove(&object_ref) else { continue };
-            let action = task.now_or_never().expect("the task is finished").expect("a reconcile does not panic");
-            let pause = pause(&action);
-            if let Some(pause) = pause {
-                let at = later(self.reach.clock.now(), pause);
-                let timer = self.timers.entry(object_ref.clone()).or_insert(at);
-                *timer = at.min(*timer);
-            }
+            task.now_or_never().expect("the task is finished").expect("a reconcile does not panic");
             if again {
                 self.enqueue(object_ref);
             }
@@ -190,13 +171,6 @@ impl Operator {
         let mut enqueued: Vec<ObjectRef> = std::iter::from_fn(|| self.enqueued.try_recv().ok()).collect();
         enqueued.sort();
         for object_ref in enqueued {
-            self.enqueue(object_ref);
-        }
-        let now = self.reach.clock.now();
-        let due: Vec<ObjectRef> =
-            self.timers.iter().filter(|(_, at)| **at <= now).map(|(object_ref, _)| object_ref.clone()).collect();
-        for object_ref in due {
-            self.timers.remove(&object_ref);
             self.enqueue(object_ref);
         }
     }
@@ -227,54 +201,45 @@ impl Operator {
 
     fn deliver(&mut self, watch: Watch) {
         let cluster = Arc::clone(&self.reach.cluster);
-        let enqueued = self.watches.deliver(watch, &self.context, &lock(&cluster));
-        for object_ref in enqueued {
-            self.enqueue(object_ref);
-        }
+        self.watches.deliver(watch, &self.context, &lock(&cluster));
     }
 
     fn reconcile(&mut self, object_ref: ObjectRef) {
         self.queue.retain(|queued| *queued != object_ref);
-        self.timers.remove(&object_ref);
         let context = Arc::clone(&self.context);
         self.given.extend(self.watches.state().filter(|(seen, _)| *seen == object_ref));
         let denied = self.watches.denies(&lock(&self.reach.cluster), &object_ref.namespace);
-        let watches = &self.watches;
+        let Some((uid, version)) = self.watches.get(&object_ref) else {
+            // What the operator does when the API server has no such object.
+            return event_handlers::forget(&self.context, &object_ref);
+        };
+        let caller = (object_ref.clone(), uid.clone());
+        let reconcile = {
+            let object_ref = object_ref.clone();
+            async move {
+                let _ = reconciled::fresh(&object_ref, &context).await;
+            }
+        };
         let task = match object_ref.kind {
-            ObjectKind::Deployment => begun(&watches.deployments, &object_ref, &context).map(|(seen, reconcile)| {
-                let caller = (object_ref.clone(), seen.uid().unwrap_or_default());
+            ObjectKind::Deployment => {
                 let reconcile = DENIED.scope(denied, reconcile);
                 tokio::spawn(CALLER.scope(caller, Arc::clone(&self.allocations).count(reconcile)))
-            }),
-            ObjectKind::Staged => begun(&watches.staged, &object_ref, &context).map(|(seen, reconcile)| {
-                tokio::spawn(CALLER.scope((object_ref.clone(), seen.uid().unwrap_or_default()), reconcile))
-            }),
-            ObjectKind::Project => begun(&watches.projects, &object_ref, &context).map(|(seen, reconcile)| {
-                tokio::spawn(CALLER.scope((object_ref.clone(), seen.uid().unwrap_or_default()), reconcile))
-            }),
-            ObjectKind::Check => begun(&watches.checks, &object_ref, &context).map(|(seen, reconcile)| {
-                let version = seen.resource_version().and_then(|version| version.parse().ok());
+            }
+            ObjectKind::Staged | ObjectKind::Project => tokio::spawn(CALLER.scope(caller, reconcile)),
+            ObjectKind::Check => {
                 let checking = Checking {
                     namespace: object_ref.namespace.clone(),
-                    uid: seen.uid().unwrap_or_default(),
-                    version: version.expect("a stored object has a version"),
+                    uid,
+                    version: version.parse().expect("versions are numbers here"),
                     wrote: false,
                     began: self.reach.clock.now(),
                 };
                 tokio::spawn(CHECKING.scope(RefCell::new(checking), reconcile))
-            }),
-            ObjectKind::ClusterProject => {
-                begun(&watches.shared, &object_ref, &context).map(|(_, reconcile)| tokio::spawn(reconcile))
             }
+            ObjectKind::ClusterProject => tokio::spawn(reconcile),
         };
-        match task {
-            Some(task) => {
-                let began = self.reach.clock.now();
-                self.running.insert(object_ref, Running { task, began, again: false });
-            }
-            // What the manager does when kube's controller reports that the object is missing.
-            None => event_handlers::forget(&self.context, &object_ref),
-        }
+        let began = self.reach.clock.now();
+        self.running.insert(object_ref, Running { task, began, again: false });
     }
 
     /// Returns the objects that changed since their last reconcile began, as far as the watches delivered it; without
@@ -289,40 +254,17 @@ impl Operator {
         self.running.iter().map(|(object_ref, running)| (object_ref, running.began))
     }
 
-    /// Returns the objects that are queued or have a requeue timer.
+    /// Returns the objects that are queued.
     pub(crate) fn queued(&self) -> impl Iterator<Item = &ObjectRef> {
-        self.queue.iter().chain(self.timers.keys())
+        self.queue.iter()
     }
 }
 
 impl Drop for Operator {
     fn drop(&mut self) {
         self.timers_task.abort();
-        self.sweep_task.abort();
         for running in self.running.values() {
             running.task.abort();
         }
     }
-}
-
-/// Begins to reconcile an object that a watch has shown, as the manager does.
-fn begun<K: Reconciled>(
-    watch: &Informer<K>,
-    object_ref: &ObjectRef,
-    context: &Arc<Context>,
-) -> Option<(Arc<Seen<K>>, impl Future<Output = Action> + Send + use<K>)> {
-    let seen = watch.get(object_ref)?;
-    let reconcile = reconciled::fresh::<K>(object_ref.clone(), Arc::clone(context)).map(|(action, _)| action);
-    Some((seen, reconcile))
-}
-
-/// Returns after which time an action requeues.
-fn pause(action: &Action) -> Option<Duration> {
-    // An `Action` hides its contents, so it is compared with the possible ones.
-    if *action == Action::await_change() {
-        return None;
-    }
-    let candidates = [Duration::from_millis(200), Duration::from_secs(5), Duration::from_secs(10)];
-    let known = candidates.into_iter().find(|pause| *action == Action::requeue(*pause));
-    Some(known.unwrap_or_else(|| panic!("a reconcile asks for an unknown requeue: {action:?}")))
 }

@@ -113,13 +113,6 @@ fn going(cluster: &Cluster) -> Option<String> {
     if let Some((key, _)) = cluster.of_kind(Kind::Namespace).find(|(_, object)| is_going(object)) {
         return Some(format!("namespace {} still exists: {:?}", key.name, cluster.within(&key.name)));
     }
-    let projects = || cluster.of_kind(Kind::Project).chain(cluster.of_kind(Kind::ClusterProject));
-    let known = |uid: &str| projects().any(|(_, project)| project["metadata"]["uid"] == uid);
-    let mut copies =
-        cluster.of_kind(Kind::Secret).filter_map(|(key, _)| key.name.strip_prefix(names::CREDENTIALS_COPY));
-    if let Some(uid) = copies.find(|uid| !known(uid)) {
-        return Some(format!("the credentials of the project {uid} still exist, and the project does not"));
-    }
     let users = || cluster.of_kind(Kind::Deployment).chain(cluster.of_kind(Kind::Staged));
     let used = |project: &Key| users().any(|(user, _)| user.namespace == project.namespace);
     let mut going = cluster.of_kind(Kind::Project).filter(|(_, object)| is_going(object));

@@ -71,6 +71,17 @@ impl Watches {
         self.config_maps.cut();
     }
 
+    /// Returns the uid and the version of an object, as the watches have shown it.
+    pub(crate) fn get(&self, object_ref: &ObjectRef) -> Option<(String, String)> {
+        match object_ref.kind {
+            ObjectKind::Deployment => self.deployments.get(object_ref),
+            ObjectKind::Staged => self.staged.get(object_ref),
+            ObjectKind::Project => self.projects.get(object_ref),
+            ObjectKind::Check => self.checks.get(object_ref),
+            ObjectKind::ClusterProject => self.shared.get(object_ref),
+        }
+    }
+
     /// Whether reconciles of a kind may start.
     pub(crate) fn is_ready(&self, kind: ObjectKind) -> bool {
         match kind {
@@ -97,19 +108,18 @@ impl Watches {
         waits.into_iter().filter(|(_, waits)| *waits).map(|(watch, _)| watch)
     }
 
-    /// Delivers the next event of a watch; returns the objects to enqueue.
-    pub(crate) fn deliver(&mut self, watch: Watch, context: &Context, cluster: &Cluster) -> Vec<ObjectRef> {
+    /// Delivers the next event of a watch.
+    pub(crate) fn deliver(&mut self, watch: Watch, context: &Context, cluster: &Cluster) {
         match watch {
-            Watch::Of(Kind::Project) => return self.projects.deliver(context, cluster),
-            Watch::Of(Kind::Deployment) => return self.deployments.deliver(context, cluster),
-            Watch::Of(Kind::Staged) => return self.staged.deliver(context, cluster),
-            Watch::Of(Kind::Check) => return self.checks.deliver(context, cluster),
+            Watch::Of(Kind::Project) => self.projects.deliver(context, cluster),
+            Watch::Of(Kind::Deployment) => self.deployments.deliver(context, cluster),
+            Watch::Of(Kind::Staged) => self.staged.deliver(context, cluster),
+            Watch::Of(Kind::Check) => self.checks.deliver(context, cluster),
             Watch::Of(Kind::Secret) => self.secrets.deliver(context, cluster),
             Watch::Of(Kind::ConfigMap) => self.config_maps.deliver(context, cluster),
-            Watch::Of(Kind::ClusterProject) => return self.shared.deliver(context, cluster),
+            Watch::Of(Kind::ClusterProject) => self.shared.deliver(context, cluster),
             Watch::Of(Kind::Namespace) => self.namespaces.deliver(context, cluster),
         }
-        Vec::new()
     }
 
     /// Whether what was delivered shows that a namespace may not use the shared project. False while a list is delivered.

@@ -90,7 +90,6 @@ const PURE: &[&str] = &[
     "controllers/connector_staged/state",
     "controllers/connector_staged/status",
     "controllers/queue/backoff",
-    "controllers/manager/changes",
     "controllers/reporting/service_report",
     "controllers/references/sources",
     "controllers/connect_project/status",

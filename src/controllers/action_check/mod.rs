@@ -17,7 +17,6 @@ use std::time::Duration;
 use connect_api::trace;
 use kube::ResourceExt;
 use kube::api::Api;
-use kube::runtime::controller::Action;
 
 use self::act::Prepared;
 use self::decide::{DesiredCall, Step};
@@ -38,15 +37,15 @@ use crate::crd::{ActionCheck, ActionCheckStatus};
 /// Maximum attempts to write the answer to a call that is not repeated.
 const WRITES: u32 = 10;
 
-/// Reconciles one check; returns the next action and the outcome. Never fails: errors are reported in the status, or
+/// Reconciles one check; returns the outcome. Never fails: errors are reported in the status, or
 /// retried.
-pub async fn reconcile(object: Arc<ActionCheck>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
+pub async fn reconcile(object: Arc<ActionCheck>, context: Arc<Context>) -> ReconcileOutcome {
     let object_ref = ObjectRef::check(&object.namespace().unwrap_or_default(), &object.name_any());
     let api = Api::<ActionCheck>::namespaced(context.client.clone(), &object_ref.namespace);
     // Its labels have moved it to another install, which the watch will show.
     if !context.settings.scope.selects(object.labels()) {
         gone(&context, &object_ref);
-        return (Action::await_change(), ReconcileOutcome::Gone);
+        return ReconcileOutcome::Gone;
     }
     let unwritten = Unwritten::default();
     let run = Reconciler { api, object, context: &context, object_ref: &object_ref, unwritten };
@@ -57,7 +56,7 @@ pub async fn reconcile(object: Arc<ActionCheck>, context: Arc<Context>) -> (Acti
             let is_elsewhere = run.object.spec.after.is_some() && context.settings.scope.is_shard();
             let again = again.into_iter().chain(is_elsewhere.then_some(OTHER_SHARD_AGAIN)).min();
             context.requeue_timers.set(&object_ref, again);
-            (Action::await_change(), ended)
+            ended
         }
         Err(error) => {
             let refused = decide::NOT_SENT_AGAIN;

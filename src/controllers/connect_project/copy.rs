@@ -5,12 +5,10 @@
 //! is gone, which `observe.rs` decides.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
-use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Patch};
+use kube::api::{Api, DeleteParams, ObjectMeta, Patch};
 use serde_json::json;
 
 use crate::controllers::context::Context;
@@ -20,12 +18,7 @@ use crate::controllers::objects::secret;
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::reason::Reason;
 use crate::controllers::reporting::refusal::{self, Access};
-use crate::crd::{ClusterConnectProject, ConnectProject};
-use crate::error_text::with_causes;
 use crate::names;
-
-/// Pause before the next search for leftover copies: those of projects whose finalizer somebody else has removed.
-const SWEEP_AGAIN: Duration = Duration::from_hours(1);
 
 /// Returns the name of the copy, which contains the uid: another project of the same name has another copy.
 fn name<P: ProjectObject>(object: &P) -> String {
@@ -64,8 +57,7 @@ pub(super) async fn keep<P: ProjectObject>(
     };
     let message = format!(
         "No copy of the credentials can be kept in the Secret {}, so deployments could not be taken down after this \
-         namespace was deleted: let the operator get, list, create, patch and delete Secrets in the namespace {} ({}). \
-         {}",
+         namespace was deleted: let the operator get, create, patch and delete Secrets in the namespace {} ({}). {}",
         place(context, object),
         context.settings.operator_namespace,
         status.message,
@@ -104,7 +96,7 @@ async fn write<P: ProjectObject>(context: &Context, object: &P, original: &Secre
     written.map(|_| ()).map_err(secret::without_content)
 }
 
-/// Deletes the copy. If the operator may not delete it, the project is not blocked: a later search finds the copy.
+/// Deletes the copy. If the operator may not delete it, the log names it, and the project is not blocked.
 ///
 /// # Errors
 /// When the API server cannot be reached, or fails.
@@ -118,54 +110,4 @@ pub(super) async fn remove<P: ProjectObject>(context: &Context, object: &P) -> R
         }
         answer => answer.map(|_| ()),
     }
-}
-
-/// Removes the copies of projects that no longer exist: now, and once an hour. `namespaces`: the watched namespaces; empty:
-/// all. Copies of projects in other namespaces, and without `ClusterConnectProject`s those of such projects, belong to other
-/// operators. Never ends.
-pub async fn sweep(context: Arc<Context>, namespaces: Vec<String>) {
-    loop {
-        if let Err(error) = sweep_once(&context, &namespaces).await {
-            let (namespace, error) = (&context.settings.operator_namespace, with_causes(&error));
-            tracing::warn!(%namespace, error, "cannot search for copies of credentials whose project is deleted");
-        }
-        context.clock.sleep(SWEEP_AGAIN).await;
-    }
-}
-
-async fn sweep_once(context: &Context, namespaces: &[String]) -> Result<(), kube::Error> {
-    let copies = api(context);
-    let made_by_us = format!("{}={},{}", names::MANAGED_BY, names::FIELD_MANAGER, names::PROJECT_NAMESPACE);
-    for copy in copies.list_metadata(&ListParams::default().labels(&made_by_us)).await?.items {
-        let (namespace, project) =
-            (copy.labels().get(names::PROJECT_NAMESPACE), copy.annotations().get(names::PROJECT_NAME));
-        let (Some(namespace), Some(project)) = (namespace, project) else { continue };
-        let (client, is_shared) = (context.client.clone(), namespace.is_empty());
-        let is_watched = namespaces.is_empty() || namespaces.contains(namespace);
-        if !(if is_shared { context.permissions.is_enabled() } else { is_watched }) {
-            continue;
-        }
-        // Read after the copy: it is always created after its project.
-        let found = if is_shared {
-            Api::<ClusterConnectProject>::all(client).get_metadata_opt(project).await.map(|it| it.map(|it| it.metadata))
-        } else {
-            let projects = Api::<ConnectProject>::namespaced(client, namespace);
-            projects.get_metadata_opt(project).await.map(|it| it.map(|it| it.metadata))
-        };
-        let uid = match found {
-            Ok(found) => found.and_then(|project| project.uid),
-            // The project may exist, so its copy stays.
-            Err(error) if refusal::cannot_be_seen(&error) => continue,
-            Err(error) => return Err(error),
-        };
-        let name = copy.name_any();
-        if name.strip_prefix(names::CREDENTIALS_COPY).is_some_and(|of| uid.as_deref() != Some(of)) {
-            tracing::info!(copy = name, "deleting the copy of credentials whose project is deleted");
-            match copies.delete(&name, &DeleteParams::default()).await {
-                Err(kube::Error::Api(status)) if status.code == 404 => {}
-                answer => answer.map(|_| ())?,
-            }
-        }
-    }
-    Ok(())
 }

@@ -9,7 +9,7 @@
 //! Every other install reads the project, and keeps its finalizer, if one of its own resources names it. Whichever
 //! install finds that no resource of any install names the project removes the finalizer.
 
-pub mod copy;
+mod copy;
 mod observe;
 pub mod status;
 
@@ -20,7 +20,6 @@ use std::time::Duration;
 
 use kube::ResourceExt as _;
 use kube::api::Api;
-use kube::runtime::controller::Action;
 
 use self::observe::Credentials;
 use self::status::{ProjectFacts, Users};
@@ -37,7 +36,7 @@ use crate::controllers::reporting::conditions::{self, ConditionUpdate};
 use crate::controllers::reporting::reason::Reason;
 use crate::controllers::reporting::reconcile_outcome::ReconcileOutcome;
 use crate::controllers::reporting::refusal::{self, FINALIZERS, STATUS};
-use crate::crd::{ConnectProjectSpec, ConnectProjectStatus};
+use crate::crd::ConnectProjectSpec;
 
 /// Pause before users are counted again that this process has not reconciled yet: their deletion enqueues nothing.
 const COUNT_AGAIN: Duration = Duration::from_secs(5);
@@ -45,9 +44,9 @@ const COUNT_AGAIN: Duration = Duration::from_secs(5);
 /// follows when it would be granted.
 const REFUSED_AGAIN: Duration = Duration::from_mins(1);
 
-/// Reconciles one project; returns the next action and the outcome. Never fails: errors are reported in the status, or
+/// Reconciles one project; returns the outcome. Never fails: errors are reported in the status, or
 /// retried.
-pub async fn reconcile<P: ProjectObject>(object: Arc<P>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
+pub async fn reconcile<P: ProjectObject>(object: Arc<P>, context: Arc<Context>) -> ReconcileOutcome {
     let object_ref = managed_kind::object_ref(&*object);
     // Before the users are counted: one that comes during the reconcile sets it again.
     context.requeue_timers.set(&object_ref, None);
@@ -60,7 +59,7 @@ pub async fn reconcile<P: ProjectObject>(object: Arc<P>, context: Arc<Context>) 
         ended => ended,
     };
     match ended {
-        Ok(ended) => (Action::await_change(), ended),
+        Ok(ended) => ended,
         Err(error) => {
             let pause = run.unwritten.pause_after((&context, "Reconcile"), &*run.object, &error, REFUSED_AGAIN);
             reconcile::requeue_after_error(&context, &object_ref, &error, pause)
@@ -187,8 +186,7 @@ impl<P: ProjectObject> Reconciler<'_, P> {
             credentials: credentials_keys(object.project()),
             copied_from: access.gone.then(|| copy::place(context, object)),
         };
-        let before = object.as_project().and_then(|(_, status)| status.cloned());
-        let before = before.unwrap_or_else(|| ConnectProjectStatus { observed_generation: -1, ..Default::default() });
+        let before = object.as_project().and_then(|(_, status)| status.cloned()).unwrap_or_default();
         let after = status::summarize(&before, &facts, context.clock.now());
         let condition = status::ready_condition(&facts);
         let written = patch::write_status(&self.api, object, &before, &after).await;

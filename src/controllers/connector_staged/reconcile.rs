@@ -8,7 +8,6 @@ use connect_api::scopes::Right;
 use connect_api::{ApiError, ConnectApi};
 use kube::ResourceExt;
 use kube::api::Api;
-use kube::runtime::controller::Action;
 
 use super::decide::{Decision, Input, Step, decide};
 use super::observed::Observed;
@@ -37,15 +36,15 @@ use crate::names;
 /// Shortest pause between two looks that find nothing to send: each is a call.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(3);
 
-/// Reconciles one resource, as it was just read, and returns what follows and how it ended. Never fails: an error becomes a
+/// Reconciles one resource, as it was just read, and returns how it ended. Never fails: an error becomes a
 /// condition or a retry.
-pub async fn reconcile(object: Arc<ConnectorStaged>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
+pub async fn reconcile(object: Arc<ConnectorStaged>, context: Arc<Context>) -> ReconcileOutcome {
     let object_ref = object_ref(&*object);
     context.requeue_timers.set(&object_ref, None);
     // Its labels have moved it to another install, or its deletion waits for others.
     if !is_ours(&*object) || !context.settings.scope.selects(object.labels()) {
         forget(&context, &object_ref);
-        return (Action::await_change(), ReconcileOutcome::Gone);
+        return ReconcileOutcome::Gone;
     }
     let mut reconciler = Reconciler::new(&context, &object_ref, Arc::unwrap_or_clone(object));
     // Boxed to keep the futures around a reconcile small.
@@ -59,12 +58,12 @@ pub async fn reconcile(object: Arc<ConnectorStaged>, context: Arc<Context>) -> (
         let refused = memory.kubernetes_error_backoff.pause();
         unwritten.pause_after((&context, "Reconcile"), &object, error, refused)
     };
-    let (action, ended) = reconcile::conclude(&context, &object_ref, outcome, reason, pause);
+    let ended = reconcile::conclude(&context, &object_ref, outcome, reason, pause);
     context.memory.staged.insert(&object_ref, memory);
     if ended == ReconcileOutcome::Gone {
         forget(&context, &object_ref);
     }
-    (action, ended)
+    ended
 }
 
 /// Forgets everything about a resource that is gone, or left to others.

@@ -120,23 +120,20 @@ impl Reconciler<'_> {
     /// Adds the finalizer, unless the object has it, or is being deleted without it.
     pub(super) async fn add_finalizer(&mut self) -> Result<(), Stop> {
         let added = reconcile::ensure_finalizer(&self.api, &self.object).await;
-        self.wrote(added.map_err(|error| Stop::Refused(refusal::FINALIZERS, error))?);
+        if let Some(stored) = added.map_err(|error| Stop::Refused(refusal::FINALIZERS, error))? {
+            self.object = stored;
+        }
         Ok(())
     }
 
     /// Rule 3: keeps the id where a restored backup has it.
     pub(super) async fn annotate(&mut self, state: &State) -> Result<(), kube::Error> {
-        if let Some(id) = &state.id {
-            self.wrote(record::annotate(self.context, &self.api, &self.object, id).await?);
+        if let Some(id) = &state.id
+            && let Some(stored) = record::annotate(self.context, &self.api, &self.object, id).await?
+        {
+            self.object = stored;
         }
         Ok(())
-    }
-
-    /// Takes what the API server stored as the resource from here on.
-    fn wrote(&mut self, stored: Option<ConnectorStaged>) {
-        if let Some(object) = stored {
-            self.object = object;
-        }
     }
 }
 

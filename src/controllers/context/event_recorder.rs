@@ -9,7 +9,6 @@ use std::hash::{BuildHasher, RandomState};
 use std::pin::pin;
 use std::time::Duration;
 
-use clock::Clock;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::{Event, EventSeries};
@@ -34,8 +33,8 @@ const LONGEST_INSTANCE: usize = 128;
 const WAITING: usize = 10_000;
 /// Time after its last Event at which a series ends. The API server keeps an Event for an hour unless told otherwise.
 const CONTINUES_WITHIN: Duration = Duration::from_mins(6);
-/// Pause between two sweeps of ended series: thousands of objects may report Events at once.
-const SWEPT_AGAIN: Duration = Duration::from_mins(1);
+/// Maximum number of series that are continued.
+const SERIES: usize = WAITING;
 
 /// An Event to publish.
 #[derive(Debug)]
@@ -77,10 +76,10 @@ impl EventRecorder {
     }
 
     /// Publishes what was taken, and what is taken until `end`.
-    pub async fn publish(&self, client: Client, clock: Clock, end: impl Future<Output = ()>) {
+    pub async fn publish(&self, client: Client, end: impl Future<Output = ()>) {
         let mut receiver = self.receiver.lock().await;
         let mut end = pin!(end);
-        let mut publisher = Publisher { client, clock, instance: instance(), series: Series::default(), named: 0 };
+        let mut publisher = Publisher { client, instance: instance(), series: Series::default(), named: 0 };
         loop {
             tokio::select! {
                 biased;
@@ -100,7 +99,6 @@ fn instance() -> String {
 /// Writes Events to the API server.
 struct Publisher {
     client: Client,
-    clock: Clock,
     instance: String,
     series: Series,
     /// Time in the name of the last Event, in nanoseconds since 1970.
@@ -119,7 +117,6 @@ impl Publisher {
         // An Event about a cluster-scoped object is in this namespace (Kubernetes API: `events.k8s.io/v1`).
         let namespace = event.regarding.namespace.clone().unwrap_or_else(|| "default".to_owned());
         let api = Api::<Event>::namespaced(self.client.clone(), &namespace);
-        self.series.sweep(self.clock.now());
         if let Some(last) = self.series.continued(&event, at) {
             let series = EventSeries { count: last.count + 1, last_observed_time: MicroTime(at) };
             let patch = Patch::Merge(json!({ "series": series }));
@@ -177,7 +174,6 @@ fn name(object: &str, at: i128) -> String {
 struct Series {
     last: BTreeMap<(String, &'static str), LastEvent>,
     hasher: RandomState,
-    swept: Timestamp,
 }
 
 struct LastEvent {
@@ -204,16 +200,11 @@ impl Series {
 
     /// Records an Event that was created.
     fn begin(&mut self, event: &NewEvent, name: String, at: Timestamp) {
+        if self.last.len() >= SERIES {
+            self.last.retain(|_, last| last.continues(at));
+        }
         let note = self.hasher.hash_one(&event.note);
         self.last.insert(key(event), LastEvent { name, note, count: 1, at });
-    }
-
-    /// Forgets ended series.
-    fn sweep(&mut self, now: Timestamp) {
-        if now.duration_since(self.swept).unsigned_abs() > SWEPT_AGAIN {
-            self.last.retain(|_, event| event.continues(now));
-            self.swept = now;
-        }
     }
 }
 

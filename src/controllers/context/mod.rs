@@ -108,11 +108,12 @@ impl Context {
         self.requeue_timers.enqueue(object_ref);
     }
 
-    /// Records that a watch has shown a change of a resource by a user, before it is enqueued.
-    pub fn changed(&self, object_ref: &ObjectRef) {
+    /// Enqueues a resource that a user has changed, as a watch has shown.
+    pub fn enqueue_changed(&self, object_ref: &ObjectRef) {
         if object_ref.kind == Kind::Deployment {
             self.contents.resource_changed(object_ref);
         }
+        self.enqueue(object_ref.clone());
     }
 
     /// Enqueues the resources that name this object.

@@ -69,25 +69,6 @@ pub trait ManagedKind: Object {
     }
 }
 
-/// An object as a store has it: whole, or packed.
-pub trait Stored: Resource<DynamicType = ()> {
-    /// Returns the reference to the object.
-    fn reference(&self) -> ObjectRef;
-
-    /// Returns a hash of what users can change of it.
-    fn user_changes(&self) -> u64;
-}
-
-impl<K: ManagedKind> Stored for K {
-    fn reference(&self) -> ObjectRef {
-        object_ref(self)
-    }
-
-    fn user_changes(&self) -> u64 {
-        user_changes(self)
-    }
-}
-
 impl ManagedKind for ConnectProject {
     const KIND: Kind = Kind::Project;
     type Memory = ();

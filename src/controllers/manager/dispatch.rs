@@ -1,51 +1,66 @@
-//! Passes enqueued objects to the controller of their kind and namespace, as slots become free.
+//! Runs the reconciles of all kinds, as the work queues have slots.
+//!
+//! kube's `Controller` has neither part: its timers follow the clock of the machine, which tests cannot step, and it shares
+//! no slots between namespaces (rule 27). What it has beside them, one reconcile of an object at a time, the queue has too.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
+use connect_api::trace;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::JoinSet;
+use tracing::Instrument as _;
 
-use super::reconciled;
-use crate::controllers::initial_lists::InitialLists;
-use crate::controllers::object_ref::{Kind, ObjectRef};
+use super::reconciled::{self, slots};
+use crate::controllers::context::Context;
+use crate::controllers::object_ref::{Kind, ObjectName, ObjectRef};
 use crate::controllers::queue::fair_queue::FairQueue;
+use crate::controllers::spans;
 
-/// The channels to the controllers of one namespace, by kind.
-pub(super) type Route = BTreeMap<Kind, UnboundedSender<ObjectRef>>;
-
-/// Passes enqueued objects to their controllers as slots become free. `ended` yields objects whose reconcile has ended.
+/// Reconciles enqueued objects as slots become free, each in a task of `running`, which yields it when its reconcile has
+/// ended. Never ends.
 pub(super) async fn dispatch(
-    lists: &InitialLists,
+    context: &Arc<Context>,
     mut enqueued: UnboundedReceiver<ObjectRef>,
-    mut ended: UnboundedReceiver<ObjectRef>,
-    routes: BTreeMap<Option<String>, Route>,
+    running: &mut JoinSet<ObjectRef>,
 ) {
-    let mut queues = BTreeMap::from(Kind::ALL.map(|kind| (kind, FairQueue::new(reconciled::slots(kind)))));
-    let route = |object_ref: &ObjectRef| {
-        let route = routes.get(&Some(object_ref.namespace.clone())).or_else(|| routes.get(&None))?;
-        route.get(&object_ref.kind)
-    };
+    let mut queues = BTreeMap::from(Kind::ALL.map(|kind| (kind, FairQueue::new(slots(kind)))));
     loop {
         let (object_ref, is_event) = tokio::select! {
             // Events first, so that a free slot goes to the namespace with the best claim by now.
             biased;
             Some(object_ref) = enqueued.recv() => (object_ref, true),
-            Some(object_ref) = ended.recv() => (object_ref, false),
+            Some(Ok(object_ref)) = running.join_next() => (object_ref, false),
             else => return,
         };
-        let Some(queue) = queues.get_mut(&object_ref.kind).filter(|_| route(&object_ref).is_some()) else { continue };
+        let Some(queue) = queues.get_mut(&object_ref.kind) else { continue };
         if is_event {
-            // No controller reconciles before its initial list is complete, so an object would hold a slot until then.
-            // The list enqueues its objects itself.
-            if !lists.is_listed(&object_ref) {
-                continue;
-            }
             queue.push(object_ref);
         } else {
             queue.done(object_ref);
         }
         while let Some(object_ref) = queue.pop() {
-            // A controller that has ended has dropped its receiver.
-            let _ = route(&object_ref).map(|events| events.send(object_ref));
+            running.spawn(reconcile(object_ref, Arc::clone(context)));
         }
     }
+}
+
+/// Reconciles an object with a new trace id, and measures it. Returns the object.
+async fn reconcile(object_ref: ObjectRef, context: Arc<Context>) -> ObjectRef {
+    let (kind, began) = (object_ref.kind.as_str(), context.clock.elapsed());
+    let ObjectName { namespace, name, .. } = &*object_ref;
+    let trace_id = trace::Id::random();
+    let span = tracing::info_span!("reconcile", kind, namespace, name, %trace_id);
+    let exported = spans::reconcile(&object_ref);
+    let run = async {
+        let ended = reconciled::bounded(&object_ref, &context).await;
+        let duration = context.clock.elapsed().saturating_sub(began);
+        spans::reconciled(&exported, ended);
+        let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        tracing::debug!(reason = ended.label(), duration_ms, "the reconcile ended");
+        context.metrics.reconciled(kind, ended.label(), duration);
+    };
+    // The exported span begins within the trace, whose id it takes.
+    trace::within(trace_id, run.instrument(exported.clone())).instrument(span).await;
+    object_ref
 }

@@ -1,8 +1,6 @@
 //! What an event of a watch removes from memory, and which resources it enqueues. Used by [`crate::controllers::manager`] on
 //! a real watch, and by tests that deliver the events themselves, late, twice or not at all.
 
-use std::collections::BTreeSet;
-
 use kube::Resource;
 use kube::runtime::watcher;
 
@@ -11,7 +9,6 @@ use crate::controllers::connect_project;
 use crate::controllers::connector_deployment;
 use crate::controllers::connector_staged;
 use crate::controllers::context::Context;
-use crate::controllers::key_ownership::FirstList;
 use crate::controllers::kinds::managed_kind::{ManagedKind, object_ref};
 use crate::controllers::object_ref::{Kind, ObjectRef};
 use crate::controllers::project_access::namespace_permissions::Changes;
@@ -42,7 +39,7 @@ pub fn deleted(context: &Context, object_ref: &ObjectRef) {
         context.permissions.forget(object_ref);
     }
     forget(context, object_ref);
-    // A reconcile that is under way may remember it again; the one enqueued here finds nothing, and forgets it.
+    // A reconcile that is under way may remember it again; the one enqueued here finds no object, and forgets it.
     context.enqueue(object_ref.clone());
 }
 
@@ -88,64 +85,10 @@ fn permitted(context: &Context, changes: Changes) {
     }
 }
 
-/// The objects of one watch. Detects objects that were deleted while no watch was open.
-#[derive(Default)]
-pub struct KnownObjects {
-    known: BTreeSet<ObjectRef>,
-    listed: Option<BTreeSet<ObjectRef>>,
-    first: FirstList,
-}
-
-impl KnownObjects {
-    /// Processes an event; returns the objects that it shows to be deleted. Records the claim of an object before any
-    /// reconcile sees the object.
-    pub fn note<K: ManagedKind>(&mut self, context: &Context, event: &watcher::Event<K>) -> Vec<ObjectRef> {
-        match event {
-            watcher::Event::Init => self.listed = Some(BTreeSet::new()),
-            watcher::Event::InitApply(object) => {
-                seen(context, object);
-                if let Some(listed) = &mut self.listed {
-                    listed.insert(object_ref(object));
-                }
-            }
-            watcher::Event::InitDone => {
-                self.first_list::<K>(context, FirstList::Complete);
-                let known = std::mem::replace(&mut self.known, self.listed.take().unwrap_or_default());
-                return known.into_iter().filter(|object_ref| !self.known.contains(object_ref)).collect();
-            }
-            watcher::Event::Delete(object) => {
-                self.known.remove(&object_ref(object));
-                return vec![object_ref(object)];
-            }
-            watcher::Event::Apply(object) => {
-                seen(context, object);
-                self.known.insert(object_ref(object));
-            }
-        }
-        Vec::new()
-    }
-}
-
-impl KnownObjects {
-    /// Processes a refused list. If it is the first one, nothing waits for it any more.
-    pub fn refused<K: ManagedKind>(&mut self, context: &Context) {
-        if self.first == FirstList::Awaited {
-            self.first_list::<K>(context, FirstList::Refused);
-        }
-    }
-
-    fn first_list<K: ManagedKind>(&mut self, context: &Context, now: FirstList) {
-        let before = std::mem::replace(&mut self.first, now);
-        if before != now && matches!(K::KIND, Kind::Deployment | Kind::Staged) {
-            context.keys.listed(before, now);
-        }
-    }
-}
-
 /// Records an object. Enqueues the checks that come after it or take their frontend from it, and the staged
 /// connectors that wait for it. These depend on its status (what it has applied, which check passed) or on a
 /// project's frontend, which no other resource uses, so nothing else is enqueued.
-fn seen<K: ManagedKind>(context: &Context, object: &K) {
+pub(super) fn seen<K: ManagedKind>(context: &Context, object: &K) {
     context.keys.saw(object);
     let object_ref = object_ref(object);
     if let Some(allowed) = object.allowed_namespaces() {

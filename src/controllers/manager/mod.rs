@@ -1,19 +1,14 @@
-//! Starts the controllers (`controllers.rs`), with their watches (`watches.rs`) and what passes enqueued objects to them
-//! (`dispatch.rs`).
+//! Starts the watches (`watches.rs`), and what reconciles the objects that they enqueue (`dispatch.rs`).
 //!
 //! A change of a spec, Secret, ConfigMap or project enqueues only the resources that use it. Of Secrets and ConfigMaps
 //! only the metadata is watched, and nothing of it is kept here.
 
-pub mod changes;
-mod controllers;
 mod dispatch;
 pub mod event_handlers;
-pub mod invalid_objects;
+pub mod known_objects;
 pub mod reconciled;
-mod scope;
 mod watches;
 
-use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::pin;
@@ -26,15 +21,15 @@ use futures::{FutureExt, future};
 use kube::Client;
 use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio::sync::oneshot;
+use tokio::task::JoinSet;
 
-use self::dispatch::{Route, dispatch};
-use self::scope::Scope;
+use self::dispatch::dispatch;
+use self::watches::Scope;
 use crate::controllers::clients::action_factory::ActionFactory;
-use crate::controllers::connect_project::copy;
 use crate::controllers::context::content_cache::{self, ContentCache};
 use crate::controllers::context::event_recorder::EventRecorder;
 use crate::controllers::context::{Context, Memory, Settings};
-use crate::controllers::initial_lists::{self, InitialLists};
+use crate::controllers::initial_lists::InitialLists;
 use crate::controllers::key_ownership::KeyOwnership;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::objects::secret;
@@ -132,63 +127,24 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     let scopes: Vec<Option<String>> =
         if namespaces.is_empty() { vec![None] } else { namespaces.iter().cloned().map(Some).collect() };
     let (enqueue, enqueued) = mpsc::unbounded_channel();
-    let (done, ended) = mpsc::unbounded_channel();
     let context = context(&options, scopes.len(), &enqueue);
     let clock = options.clock.clone();
-    let (requeue_timers, lists) = (Arc::clone(&context.requeue_timers), &options.lists);
-    let shares = options.scope.has_cluster_projects();
-    lists.start(initial_lists::initial(&scopes, shares));
-    let sweep = copy::sweep(Arc::clone(&context), scopes.iter().flatten().cloned().collect());
-    let wipe = wipe(Arc::clone(&context));
-    let (stop, _) = tokio::sync::watch::channel(false);
-    let mut routes = BTreeMap::new();
-    let mut running: Vec<BoxFuture<'static, ()>> = Vec::new();
-    let scope = |namespace: Option<String>| Scope {
-        context: Arc::clone(&context),
-        lists: Arc::clone(lists),
-        namespace,
-        selector: options.scope.selector().to_string(),
-        done: done.clone(),
-        stop: stop.subscribe(),
-    };
-    if shares {
-        let mut route = Route::new();
-        running.push(scope(None).run_cluster_scoped(&mut route).boxed());
-        // Resources without a namespace have an empty one.
-        routes.insert(Some(String::new()), route);
-        let operators = Some(options.operator_namespace.clone());
-        if !scopes.iter().any(|watched| watched.is_none() || *watched == operators) {
-            running.push(scope(operators).run_own_namespace());
-        }
-    }
-    for namespace in scopes {
-        let scope = scope(namespace);
-        let mut route = Route::new();
-        running.push(scope.run(&mut route).boxed());
-        routes.insert(scope.namespace, route);
-    }
-    let mut running = Box::pin(future::join_all(running));
-    let mut dispatch = pin!(dispatch(lists, enqueued, ended, routes));
+    let watches = watches(&context, &options.lists, scopes);
+    let mut running = JoinSet::new();
     let (last_reconcile, is_over) = oneshot::channel::<Infallible>();
-    let events = context.recorder.publish(options.client.clone(), clock.clone(), is_over.map(|_| ()));
+    let events = context.recorder.publish(options.client.clone(), is_over.map(|_| ()));
     let mut events = pin!(events);
     tokio::select! {
-        _ = &mut running => return,
-        () = &mut dispatch => {}
-        // These futures are passed by value: they are dropped after the `select!`, so they hold nothing that a last
-        // reconcile waits for, such as a connection that is being opened.
-        () = requeue_timers.enqueue_due() => {}
-        () = sweep => {}
-        () = wipe => {}
+        _ = future::join_all(watches) => {}
+        () = dispatch(&context, enqueued, &mut running) => {}
+        () = context.requeue_timers.enqueue_due() => {}
+        () = wipe(&context) => {}
         () = &mut events => {}
         () = shutdown => {}
     }
-    // There is no receiver if all controllers have ended.
-    let _ = stop.send(true);
     let reconciles = async {
         tokio::select! {
-            _ = &mut running => {}
-            () = &mut dispatch => {}
+            () = async { while running.join_next().await.is_some() {} } => {}
             () = clock.sleep(LONGEST_RECONCILES) => {
                 tracing::warn!(
                     "reconciles in progress are abandoned; the next process resumes them from the persisted status"
@@ -208,8 +164,28 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     }
 }
 
+/// Returns the watches of these namespaces, `None` for all, and those of shared projects.
+fn watches(
+    context: &Arc<Context>,
+    lists: &Arc<InitialLists>,
+    scopes: Vec<Option<String>>,
+) -> Vec<BoxFuture<'static, ()>> {
+    let scope = |namespace| Scope { context: Arc::clone(context), lists: Arc::clone(lists), namespace };
+    let mut watches = Vec::new();
+    if context.permissions.is_enabled() {
+        watches.extend(scope(None).cluster_scoped_watches());
+        // Their credentials are in the operator's own namespace.
+        let own = Some(context.settings.operator_namespace.clone());
+        if !scopes.iter().any(|watched| watched.is_none() || *watched == own) {
+            watches.push(scope(own).secrets());
+        }
+    }
+    watches.extend(scopes.into_iter().flat_map(|namespace| scope(namespace).watches()));
+    watches
+}
+
 /// Wipes the values that were just read once they may not be used any more. Never ends.
-async fn wipe(context: Arc<Context>) {
+async fn wipe(context: &Context) {
     loop {
         context.clock.sleep(content_cache::LIFETIME).await;
         context.contents.expire(context.clock.now());

@@ -1,30 +1,32 @@
-//! The kinds that have a controller: how an object is reconciled, and how many reconciles run at once.
+//! How an object of each kind is reconciled, and how many reconciles run at once.
 //!
-//! A new kind is a line in `object_ref.rs`, one more `impl` here and of `ManagedKind`, what is forgotten of it in
-//! `event_handlers.rs`, and a line in `controllers.rs`, which watches it.
+//! A new kind is a line in `object_ref.rs`, an `impl` of `ManagedKind`, a line in two functions here, what is forgotten of
+//! it in `event_handlers.rs`, and a line in `watches.rs`.
 
-use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::FutureExt as _;
-use kube::core::NamespaceResourceScope;
-use kube::runtime::controller::Action;
-use kube::{Api, Client, Resource};
+use kube::Api;
+use kube::runtime::events::EventType;
 
-use super::TIME_LIMIT;
+use super::{TIME_LIMIT, event_handlers};
 use crate::controllers::action_check;
 use crate::controllers::connect_project;
 use crate::controllers::connector_deployment;
 use crate::controllers::connector_staged;
 use crate::controllers::context::Context;
-use crate::controllers::kinds::managed_kind::{ManagedKind, object_ref};
+use crate::controllers::kinds::managed_kind::ManagedKind;
 use crate::controllers::object_ref::{Kind, ObjectRef};
 use crate::controllers::queue::backoff;
 use crate::controllers::reconcile::{self, panics};
-use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::conditions::{ConditionUpdate, cut};
+use crate::controllers::reporting::event_reason::EventReason;
 use crate::controllers::reporting::reconcile_outcome::ReconcileOutcome;
-use crate::crd::{ActionCheck, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged};
+use crate::crd::{ClusterConnectProject, ConnectProject};
+
+/// Maximum length of the text about an object that cannot be deserialized.
+const LONGEST_TEXT: usize = 512;
 
 /// Reconciles of this kind at once, in all namespaces together; [`crate::controllers::queue::fair_queue`] says whose.
 #[must_use]
@@ -41,116 +43,108 @@ pub(super) fn slots(kind: Kind) -> usize {
     }
 }
 
-/// How a kind is reconciled.
-pub trait Reconciled: ManagedKind {
-    /// Returns the API for objects of `namespace`, which is empty for a cluster-scoped kind.
-    fn api(client: &Client, namespace: &str) -> Api<Self>;
-
-    /// Reconciles an object, and returns what follows and how it ended. Never fails: an error becomes a condition or a retry.
-    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, ReconcileOutcome)> + Send;
-
-    /// Reports in its status that a reconcile of the object panicked.
-    ///
-    /// # Errors
-    /// Those of the API server.
-    fn report_panic(
-        object: &Self,
-        context: &Context,
-        condition: &ConditionUpdate,
-    ) -> impl Future<Output = Result<(), kube::Error>> + Send {
-        panics::report(object, context, condition)
-    }
-}
-
-/// Implements the trait by the `reconcile` of a module. `$panicked`: what else a panic leads to.
-macro_rules! reconciled {
-    ($($kind:ident by $module:ident, $scope:ident $(, and $panicked:path)?;)*) => {
-        $(impl Reconciled for $kind {
-            fn api(client: &Client, namespace: &str) -> Api<Self> {
-                $scope(client, namespace)
-            }
-
-            fn reconcile(
-                object: Arc<Self>,
-                context: Arc<Context>,
-            ) -> impl Future<Output = (Action, ReconcileOutcome)> + Send {
-                $module::reconcile(object, context)
-            }
-
-            $(fn report_panic(
-                object: &Self,
-                context: &Context,
-                condition: &ConditionUpdate,
-            ) -> impl Future<Output = Result<(), kube::Error>> + Send {
-                $panicked(object, context, &object_ref(object), condition);
-                panics::report(object, context, condition)
-            })?
-        })*
-    };
-}
-
-reconciled!(
-    ConnectorDeployment by connector_deployment, namespaced;
-    ConnectorStaged by connector_staged, namespaced;
-    ConnectProject by connect_project, namespaced, and connect_project::publish_failure;
-    ClusterConnectProject by connect_project, cluster_scoped, and connect_project::publish_failure;
-    ActionCheck by action_check, namespaced;
-);
-
 /// Reads an object and reconciles it, for [`TIME_LIMIT`] at most.
-pub(super) async fn bounded<R: Reconciled>(object_ref: ObjectRef, context: Arc<Context>) -> (Action, ReconcileOutcome) {
+pub(super) async fn bounded(object_ref: &ObjectRef, context: &Arc<Context>) -> ReconcileOutcome {
     tokio::select! {
         biased;
-        done = fresh::<R>(object_ref.clone(), Arc::clone(&context)) => done,
+        ended = fresh(object_ref, context) => ended,
         () = context.clock.sleep(TIME_LIMIT) => {
             tracing::error!("the reconcile has not ended within {TIME_LIMIT:?}, which is a bug; it is given up and repeated");
-            context.requeue_timers.set(&object_ref, Some(backoff::pause(1)));
-            (Action::await_change(), ReconcileOutcome::TimedOut)
+            context.requeue_timers.set(object_ref, Some(backoff::pause(1)));
+            ReconcileOutcome::TimedOut
         }
     }
 }
 
-/// Reads an object from the API server, and reconciles it.
-pub async fn fresh<R: Reconciled>(object_ref: ObjectRef, context: Arc<Context>) -> (Action, ReconcileOutcome) {
-    match R::api(&context.client, &object_ref.namespace).get_opt(&object_ref.name).await {
-        Ok(Some(object)) => catch_panic::<R>(Arc::new(object), object_ref, context).await,
-        // The watch will show that it is gone.
-        Ok(None) => (Action::await_change(), ReconcileOutcome::Gone),
-        Err(error) => reconcile::requeue_after_error(&context, &object_ref, &error, reconcile::AFTER_CLUSTER_ERROR),
+/// Reads an object from the API server, and reconciles it. Never fails: an error becomes a condition or a retry.
+pub async fn fresh(object_ref: &ObjectRef, context: &Arc<Context>) -> ReconcileOutcome {
+    let (client, namespace) = (context.client.clone(), &object_ref.namespace);
+    let this = Run { object_ref, context };
+    match object_ref.kind {
+        Kind::Deployment => {
+            this.run(Api::namespaced(client, namespace), connector_deployment::reconcile, |_, _, _, _| {}).await
+        }
+        Kind::Staged => {
+            this.run(Api::namespaced(client, namespace), connector_staged::reconcile, |_, _, _, _| {}).await
+        }
+        Kind::Check => this.run(Api::namespaced(client, namespace), action_check::reconcile, |_, _, _, _| {}).await,
+        Kind::Project => {
+            let api = Api::<ConnectProject>::namespaced(client, namespace);
+            this.run(api, connect_project::reconcile, connect_project::publish_failure).await
+        }
+        Kind::ClusterProject => {
+            let api = Api::<ClusterConnectProject>::all(client);
+            this.run(api, connect_project::reconcile, connect_project::publish_failure).await
+        }
     }
 }
 
-fn namespaced<K>(client: &Client, namespace: &str) -> Api<K>
-where
-    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
-{
-    Api::namespaced(client.clone(), namespace)
+/// The reconcile of one object.
+struct Run<'a> {
+    object_ref: &'a ObjectRef,
+    context: &'a Arc<Context>,
 }
 
-fn cluster_scoped<K: Resource<DynamicType = ()>>(client: &Client, _: &str) -> Api<K> {
-    Api::all(client.clone())
-}
+impl Run<'_> {
+    /// Reads the object and reconciles it. `panicked`: what else a panic leads to.
+    async fn run<K: ManagedKind, F: Future<Output = ReconcileOutcome>>(
+        &self,
+        api: Api<K>,
+        reconcile: impl FnOnce(Arc<K>, Arc<Context>) -> F,
+        panicked: impl FnOnce(&K, &Context, &ObjectRef, &ConditionUpdate),
+    ) -> ReconcileOutcome {
+        let Self { object_ref, context } = *self;
+        let object = match api.get_opt(&object_ref.name).await {
+            Ok(Some(object)) => Arc::new(object),
+            Ok(None) => {
+                event_handlers::forget(context, object_ref);
+                return ReconcileOutcome::Gone;
+            }
+            Err(kube::Error::SerdeError(error)) => return self.not_understood(&api, &error).await,
+            Err(error) => return self.requeue(&error),
+        };
+        let run = reconcile(Arc::clone(&object), Arc::clone(context));
+        if let Ok(ended) = AssertUnwindSafe(run).catch_unwind().await {
+            context.memory.panics.forget(object_ref);
+            return ended;
+        }
+        // This is still the thread of the panic, because nothing was awaited since.
+        let place = panics::last_place();
+        context.metrics.panicked(K::KIND.as_str());
+        let condition = panics::condition(place.as_deref());
+        tracing::error!("{}", condition.message);
+        panicked(&object, context, object_ref, &condition);
+        if let Err(error) = panics::report(&*object, context, &condition).await {
+            tracing::warn!(%error, "the panic cannot be reported in the status");
+        }
+        let pause = backoff::pause(panics::count(&context.memory.panics, object_ref));
+        context.requeue_timers.set(object_ref, Some(pause));
+        ReconcileOutcome::Panicked
+    }
 
-/// Reconciles an object and catches a panic.
-async fn catch_panic<R: Reconciled>(
-    object: Arc<R>,
-    object_ref: ObjectRef,
-    context: Arc<Context>,
-) -> (Action, ReconcileOutcome) {
-    let reconcile = R::reconcile(Arc::clone(&object), Arc::clone(&context));
-    if let Ok(done) = AssertUnwindSafe(reconcile).catch_unwind().await {
-        context.memory.panics.forget(&object_ref);
-        return done;
+    /// Leaves an object alone that this version cannot deserialize: a newer version may have allowed more, so after a
+    /// rollback an enum value may be unknown here. An Event reports it, because its status belongs to the other version;
+    /// its claim to a key stays. The error quotes the spec, which cannot contain a secured value.
+    async fn not_understood<K: ManagedKind>(&self, api: &Api<K>, error: &serde_json::Error) -> ReconcileOutcome {
+        let Self { object_ref, context } = *self;
+        let object = match api.get_metadata_opt(&object_ref.name).await {
+            Ok(object) => object,
+            Err(error) => return self.requeue(&error),
+        };
+        event_handlers::forget(context, object_ref);
+        if let Some(object) = object {
+            let why = cut(&error.to_string(), LONGEST_TEXT);
+            tracing::warn!(why, "left alone: this version does not understand it");
+            let note = format!(
+                "Left alone, because this version of the operator does not understand it: {why}. Update the operator, or \
+                 change the spec back."
+            );
+            context.report(&object, EventType::Warning, EventReason::NotUnderstood, "Reconcile", &note);
+        }
+        ReconcileOutcome::Gone
     }
-    // This is still the thread of the panic, because nothing was awaited since.
-    let place = panics::last_place();
-    context.metrics.panicked(R::KIND.as_str());
-    let condition = panics::condition(place.as_deref());
-    tracing::error!("{}", condition.message);
-    if let Err(error) = R::report_panic(&object, &context, &condition).await {
-        tracing::warn!(%error, "the panic cannot be reported in the status");
+
+    fn requeue(&self, error: &kube::Error) -> ReconcileOutcome {
+        reconcile::requeue_after_error(self.context, self.object_ref, error, reconcile::AFTER_CLUSTER_ERROR)
     }
-    let pause = backoff::pause(panics::count(&context.memory.panics, &object_ref));
-    context.requeue_timers.set(&object_ref, Some(pause));
-    (Action::await_change(), ReconcileOutcome::Panicked)
 }

@@ -1,53 +1,35 @@
-//! The watches: objects of the managed kinds, and the metadata of Secrets and ConfigMaps.
+//! The watches: objects of the managed kinds, and the metadata of Secrets, ConfigMaps and namespaces.
 //!
 //! A watch enqueues what it shows by name, through the same channel as everything else. Nothing is awaited between the
-//! API server and the store: one object must not delay any other.
+//! API server and that channel: one object must not delay any other.
 
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clock::{Clock, later};
-use futures::FutureExt;
+use futures::FutureExt as _;
 use futures::future::{self, BoxFuture};
 use futures::stream::{self, BoxStream, StreamExt};
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Namespace;
-use kube::core::error_boundary::InvalidObject;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::core::{NamespaceResourceScope, PartialObjectMeta};
-use kube::runtime::reflector::{self, Store};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
-use tokio::sync::mpsc::{self, Receiver};
 
-use super::changes::Changes;
-use super::event_handlers::{self, KnownObjects};
-use super::invalid_objects::{self, only_readable};
-use super::scope::Scope;
-use crate::controllers::initial_lists::{List, PAGE};
+use super::event_handlers;
+use super::known_objects::KnownObjects;
+use crate::controllers::context::Context;
+use crate::controllers::initial_lists::{InitialLists, List, PAGE};
 use crate::controllers::kinds::managed_kind::{ManagedKind, Object};
-use crate::controllers::object_ref::Kind;
 use crate::controllers::objects::guarded::Guarded;
-use crate::controllers::objects::seen::Seen;
+use crate::controllers::objects::secret;
 use crate::controllers::references::Named;
 use crate::controllers::references::sources::Sources;
 use crate::controllers::reporting::refusal;
+use crate::crd::{ActionCheck, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use crate::error_text::with_causes;
-
-/// An event of the watch of one kind.
-type SeenEvent<K> = watcher::Result<watcher::Event<Seen<K>>>;
-
-/// The watch of one managed kind.
-pub(super) struct Watched<K: ManagedKind> {
-    /// Has to be polled, and yields nothing: it enqueues by name what it observes, and logs its errors. An error that
-    /// it yielded would make kube's controller pause, and delay what others enqueue.
-    pub(super) stream: BoxStream<'static, watcher::Result<Seen<K>>>,
-    /// What it has observed.
-    pub(super) store: Store<Seen<K>>,
-    /// Objects that this version cannot deserialize, to be reported to users.
-    pub(super) unreadable: Receiver<InvalidObject>,
-}
 
 /// Time after which a watch ends and lists again what exists. A watch alone never makes up for an event that does not come:
 /// after etcd was restored to an earlier revision, it waits for one that is far away.
@@ -102,149 +84,139 @@ fn is_forgotten<E>(event: &watcher::Result<E>) -> bool {
     matches!(event, Err(watcher::Error::InitialListFailed(kube::Error::Api(status))) if status.code == 410)
 }
 
+/// What a watch has shown, or why it is interrupted.
+enum Shown<'a, K> {
+    Event(&'a watcher::Event<K>),
+    /// The API server refuses the list, for this reason.
+    Refused(&'a str),
+    Interrupted,
+}
+
+/// The namespace whose objects are watched.
+pub(super) struct Scope {
+    pub(super) context: Arc<Context>,
+    pub(super) lists: Arc<InitialLists>,
+    /// `None`: all namespaces.
+    pub(super) namespace: Option<String>,
+}
+
 impl Scope {
+    /// Returns all watches of the scope. None of them ends.
+    pub(super) fn watches(&self) -> Vec<BoxFuture<'static, ()>> {
+        vec![
+            self.objects::<ConnectorDeployment>(self.api()),
+            self.objects::<ConnectorStaged>(self.api()),
+            self.objects::<ConnectProject>(self.api()),
+            self.objects::<ActionCheck>(self.api()),
+            self.secrets(),
+            self.sources::<ConfigMap>(Named::ConfigMap, watcher::Config::default()),
+        ]
+    }
+
+    /// Returns the watches of shared projects, and of the namespaces that may use them.
+    pub(super) fn cluster_scoped_watches(&self) -> Vec<BoxFuture<'static, ()>> {
+        vec![self.objects::<ClusterConnectProject>(Api::all(self.context.client.clone())), self.namespaces()]
+    }
+
+    fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+    {
+        match &self.namespace {
+            Some(namespace) => Api::namespaced(self.context.client.clone(), namespace),
+            None => Api::all(self.context.client.clone()),
+        }
+    }
+
     /// Watches one managed kind through this API.
-    pub(super) fn objects<K>(&self, api: Api<Guarded<K>>) -> Watched<K>
-    where
-        K: ManagedKind,
-    {
-        let (store, writer) = reflector::store();
-        let (unreadable_sender, unreadable) = mpsc::channel(invalid_objects::WAITING);
+    fn objects<K: ManagedKind>(&self, api: Api<Guarded<K>>) -> BoxFuture<'static, ()> {
         // A project may be named by a resource of any install, so the selector does not apply to projects.
-        let config = match K::KIND {
-            Kind::Project | Kind::ClusterProject => watcher::Config::default(),
-            _ => watcher::Config::default().labels(&self.selector),
+        let config = if K::KIND.is_project() {
+            watcher::Config::default()
+        } else {
+            watcher::Config::default().labels(&self.context.settings.scope.selector().to_string())
         };
-        let events = watched(api, config, self.context.clock.clone()).inspect(self.note_known_objects::<K>());
-        let stream =
-            only_readable(events, store.clone(), unreadable_sender).reflect(writer).filter_map(self.enqueue_changes());
-        Watched { stream: stream.boxed(), store, unreadable }
-    }
-
-    /// Records which objects exist and which were deleted, and the state of the first list.
-    fn note_known_objects<K>(&self) -> impl FnMut(&watcher::Result<watcher::Event<Guarded<K>>>) + Send + use<K>
-    where
-        K: ManagedKind,
-    {
-        let context = self.context.clone();
-        let mut known_objects = KnownObjects::default();
-        let list = List { kind: K::KIND.as_str(), namespace: self.namespace.clone() };
-        let lists = Arc::clone(&self.lists);
-        move |event| match event {
-            Ok(event) => {
-                if matches!(event, watcher::Event::InitDone) && lists.listed(&list) {
-                    tracing::info!(%list, "the API server grants this list again");
-                }
-                for object_ref in known_objects.note(&context, event) {
-                    event_handlers::deleted(&context, &object_ref);
-                }
-            }
-            Err(watcher::Error::InitialListFailed(error @ kube::Error::Api(status)))
-                if refusal::cannot_be_seen(error) =>
-            {
-                known_objects.refused::<K>(&context);
-                if lists.refused(&list) {
-                    tracing::warn!(
-                        %list, why = status.message,
-                        "the API server refuses this list; its objects are not reconciled until it is granted"
-                    );
-                }
-            }
-            Err(_) => {}
-        }
-    }
-
-    /// Enqueues what users changed, once it is in the store.
-    fn enqueue_changes<K>(
-        &self,
-    ) -> impl FnMut(SeenEvent<K>) -> future::Ready<Option<watcher::Result<Seen<K>>>> + Send + use<K>
-    where
-        K: ManagedKind,
-    {
-        let context = self.context.clone();
-        let watched = self.namespace.clone().unwrap_or_else(|| "all".to_owned());
-        let mut changes = Changes::default();
-        move |event| {
-            match event {
-                Ok(event) => {
-                    for object_ref in changes.note(&event) {
-                        context.changed(&object_ref);
-                        context.enqueue(object_ref);
-                    }
-                }
-                Err(error) => {
-                    let kind = K::KIND.as_str();
-                    context.metrics.watch_interrupted(kind);
-                    tracing::warn!(error = with_causes(&error), kind, namespace = %watched, "the watch was interrupted and is retried");
-                }
-            }
-            future::ready(None)
-        }
+        self.lists.awaits(List { kind: K::KIND.as_str(), namespace: self.namespace.clone() });
+        let mut known = KnownObjects::default();
+        self.follow(api, config, K::KIND.as_str(), move |context, shown| match shown {
+            Shown::Event(event) => known.note(context, event),
+            Shown::Refused(_) => known.refused::<K>(context),
+            Shown::Interrupted => {}
+        })
     }
 
     /// Follows the labels of namespaces, on which permissions to use a `ClusterConnectProject` depend.
-    pub(super) fn namespaces(&self) -> BoxFuture<'static, ()> {
-        let context = self.context.clone();
-        let namespaces = Api::<PartialObjectMeta<Namespace>>::all(context.client.clone());
-        watched(namespaces, watcher::Config::default(), context.clock.clone())
-            .take_until(self.stopped())
-            .for_each(move |event| {
-                match event {
-                    Ok(event) => event_handlers::namespace(&context, &event),
-                    Err(error) => {
-                        if let watcher::Error::InitialListFailed(refused @ kube::Error::Api(status)) = &error
-                            && refusal::cannot_be_seen(refused)
-                        {
-                            event_handlers::namespaces_refused(&context, &status.message);
-                        }
-                        context.metrics.watch_interrupted("Namespace");
-                        tracing::warn!(
-                            error = with_causes(&error),
-                            "the watch of namespaces was interrupted and is retried"
-                        );
-                    }
-                }
-                future::ready(())
-            })
-            .boxed()
+    fn namespaces(&self) -> BoxFuture<'static, ()> {
+        let api = Api::<PartialObjectMeta<Namespace>>::all(self.context.client.clone());
+        self.follow(api, watcher::Config::default(), "Namespace", |context, shown| match shown {
+            Shown::Event(event) => event_handlers::namespace(context, event),
+            Shown::Refused(why) => event_handlers::namespaces_refused(context, why),
+            Shown::Interrupted => {}
+        })
+    }
+
+    /// Watches the Secrets whose values may be used.
+    pub(super) fn secrets(&self) -> BoxFuture<'static, ()> {
+        let usable_types = secret::REFUSED_TYPES.map(|(type_, _)| format!("type!={type_}"));
+        self.sources::<Secret>(Named::Secret, watcher::Config::default().fields(&usable_types.join(",")))
     }
 
     /// Enqueues the resources that name an object that was changed or deleted.
-    pub(super) fn sources<K>(&self, kind: Named, config: watcher::Config) -> BoxFuture<'static, ()>
+    fn sources<K>(&self, kind: Named, config: watcher::Config) -> BoxFuture<'static, ()>
     where
         K: Object + Resource<Scope = NamespaceResourceScope>,
     {
-        let context = self.context.clone();
         let mut sources = Sources::new(kind, self.namespace.clone());
-        let list = List { kind: kind.as_str(), namespace: self.namespace.clone() };
-        let lists = Arc::clone(&self.lists);
-        watched(self.api::<PartialObjectMeta<K>>(), config, context.clock.clone())
-            .take_until(self.stopped())
-            .for_each(move |event| {
-                match event {
-                    Ok(event) => {
-                        if matches!(event, watcher::Event::InitDone) && lists.listed(&list) {
-                            tracing::info!(%list, "the API server grants this list again");
-                        }
-                        event_handlers::sourced(&context, &mut sources, &event);
+        let api = self.api::<PartialObjectMeta<K>>();
+        self.follow(api, config, kind.as_str(), move |context, shown| match shown {
+            Shown::Event(event) => event_handlers::sourced(context, &mut sources, event),
+            Shown::Refused(_) | Shown::Interrupted => context.contents.interrupted(),
+        })
+    }
+
+    /// Passes on what a watch shows, and reports its interruptions. Never ends.
+    fn follow<K>(
+        &self,
+        api: Api<K>,
+        config: watcher::Config,
+        kind: &'static str,
+        mut note: impl FnMut(&Context, Shown<'_, K>) + Send + 'static,
+    ) -> BoxFuture<'static, ()>
+    where
+        K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+    {
+        let (context, lists) = (Arc::clone(&self.context), Arc::clone(&self.lists));
+        let list = List { kind, namespace: self.namespace.clone() };
+        let handle = move |event: watcher::Result<watcher::Event<K>>| {
+            match &event {
+                Ok(event) => {
+                    if matches!(event, watcher::Event::InitDone) && lists.listed(&list) {
+                        tracing::info!(%list, "the API server grants this list again");
                     }
-                    Err(error) => {
-                        if let watcher::Error::InitialListFailed(refused @ kube::Error::Api(status)) = &error
-                            && refusal::cannot_be_seen(refused)
-                            && lists.refused(&list)
-                        {
-                            tracing::warn!(
-                                %list, why = status.message,
-                                "the API server refuses this list; changes of its objects are not noticed until it is granted"
-                            );
-                        }
-                        context.contents.interrupted();
-                        context.metrics.watch_interrupted(kind.as_str());
-                        tracing::warn!(?kind, error = with_causes(&error), "the watch was interrupted and is retried");
-                    }
+                    note(&context, Shown::Event(event));
                 }
-                future::ready(())
-            })
-            .boxed()
+                Err(error) => {
+                    match error {
+                        watcher::Error::InitialListFailed(refused @ kube::Error::Api(status))
+                            if refusal::cannot_be_seen(refused) =>
+                        {
+                            if lists.refused(&list) {
+                                tracing::warn!(
+                                    %list, why = status.message,
+                                    "the API server refuses this list; its objects are not reconciled, and their changes \
+                                     not noticed, until it is granted"
+                                );
+                            }
+                            note(&context, Shown::Refused(&status.message));
+                        }
+                        _ => note(&context, Shown::Interrupted),
+                    }
+                    context.metrics.watch_interrupted(kind);
+                    tracing::warn!(%list, error = with_causes(error), "the watch was interrupted and is retried");
+                }
+            }
+            future::ready(())
+        };
+        watched(api, config, self.context.clock.clone()).for_each(handle).boxed()
     }
 }

@@ -14,6 +14,9 @@ use serde::de::{DeserializeOwned, DeserializeSeed, Error, IgnoredAny, MapAccess,
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
+use crate::controllers::kinds::managed_kind::{ClaimRequest, ManagedKind};
+use crate::controllers::object_ref::Kind;
+use crate::crd::{AllowedNamespaces, ConnectProjectSpec, ConnectProjectStatus};
 use crate::names;
 
 /// An object from the API server: deserialized, or the error. Of its annotations, it has only those of the operator.
@@ -60,6 +63,35 @@ impl<K: Resource> Resource for Guarded<K> {
 
     fn meta_mut(&mut self) -> &mut ObjectMeta {
         self.0.as_mut().map_or_else(|error| &mut error.metadata, K::meta_mut)
+    }
+}
+
+impl<K: ManagedKind> ManagedKind for Guarded<K>
+where
+    Self: Resource<DynamicType = ()>,
+{
+    const KIND: Kind = K::KIND;
+    type Memory = K::Memory;
+
+    fn is_readable(&self) -> bool {
+        self.0.is_ok()
+    }
+
+    fn claim(&self) -> Option<ClaimRequest> {
+        self.0.as_ref().ok()?.claim()
+    }
+
+    fn has_begun(&self) -> bool {
+        self.0.as_ref().is_ok_and(ManagedKind::has_begun)
+    }
+
+    /// A project that cannot be deserialized keeps the permissions that it had.
+    fn allowed_namespaces(&self) -> Option<AllowedNamespaces> {
+        self.0.as_ref().ok()?.allowed_namespaces()
+    }
+
+    fn as_project(&self) -> Option<(&ConnectProjectSpec, Option<&ConnectProjectStatus>)> {
+        self.0.as_ref().ok()?.as_project()
     }
 }
 

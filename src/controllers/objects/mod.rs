@@ -1,7 +1,6 @@
-//! How objects are read from the API server, kept in a store, and patched; also Secrets, and the digest key in one.
+//! How objects are read from the API server, watched and patched; also Secrets, and the digest key in one.
 
 pub mod digest_key;
 pub mod guarded;
 pub mod patch;
 pub mod secret;
-pub mod seen;

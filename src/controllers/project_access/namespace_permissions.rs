@@ -46,7 +46,8 @@ struct Index {
     /// The namespaces that the list in progress has shown.
     listing: BTreeSet<String>,
     state: ListState,
-    projects: BTreeMap<String, Grant>,
+    /// Who may use each project.
+    projects: BTreeMap<String, AllowedNamespaces>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,14 +57,6 @@ enum ListState {
     Complete,
     /// The API server refuses the list, with this message.
     Refused(String),
-}
-
-/// Who may use a project.
-#[derive(Debug, Default)]
-struct Grant {
-    allowed: AllowedNamespaces,
-    /// The allowed namespaces: those that are named, and those that exist and match.
-    namespaces: BTreeSet<String>,
 }
 
 /// The changed permissions: for each project the namespaces concerned.
@@ -93,11 +86,11 @@ impl NamespacePermissions {
             return denied("this install of the operator works with no ClusterConnectProjects (--cluster-projects)");
         }
         let index = self.index.lock();
-        let Some(grant) = index.projects.get(&project.name) else { return Permission::Unknown };
+        let Some(allowed) = index.projects.get(&project.name) else { return Permission::Unknown };
         match &index.state {
-            _ if grant.namespaces.contains(namespace) => Permission::Granted,
-            ListState::Awaited if grant.allowed.selector.is_some() => Permission::Unknown,
-            ListState::Refused(why) if grant.allowed.selector.is_some() => denied(&format!(
+            _ if allowed.allow(namespace, index.labels.get(namespace)) => Permission::Granted,
+            ListState::Awaited if allowed.selector.is_some() => Permission::Unknown,
+            ListState::Refused(why) if allowed.selector.is_some() => denied(&format!(
                 "the labels of namespaces are not known, because the API server refuses to list namespaces ({why})"
             )),
             _ => denied("its spec.allowedNamespaces does not include this namespace"),
@@ -113,23 +106,16 @@ impl NamespacePermissions {
     /// Returns the namespaces that may use a `ClusterConnectProject`.
     #[must_use]
     pub fn namespaces(&self, project: &ObjectRef) -> BTreeSet<String> {
-        self.index.lock().projects.get(&project.name).map(|grant| grant.namespaces.clone()).unwrap_or_default()
+        self.index.lock().granted(&project.name)
     }
 
     /// Records a project from a watch.
     #[must_use]
     pub fn saw_project(&self, name: &str, allowed: &AllowedNamespaces) -> Changes {
         let mut index = self.index.lock();
-        let index = &mut *index;
-        if index.projects.get(name).is_some_and(|grant| grant.allowed == *allowed) {
-            return Changes::new();
-        }
-        let grant = index.projects.entry(name.to_owned()).or_default();
-        grant.allowed = allowed.clone();
-        let matching = index.labels.iter().filter(|(namespace, labels)| allowed.allow(namespace, Some(labels)));
-        let now: BTreeSet<String> = matching.map(|(namespace, _)| namespace).chain(&allowed.names).cloned().collect();
-        let before = mem::replace(&mut grant.namespaces, now);
-        let changed: BTreeSet<String> = before.symmetric_difference(&grant.namespaces).cloned().collect();
+        let before = index.granted(name);
+        index.projects.insert(name.to_owned(), allowed.clone());
+        let changed: BTreeSet<String> = before.symmetric_difference(&index.granted(name)).cloned().collect();
         let changed = Some(changed).filter(|changed| !changed.is_empty());
         changed.map(|changed| (ObjectRef::cluster_project(name), changed)).into_iter().collect()
     }
@@ -191,26 +177,21 @@ impl NamespacePermissions {
 }
 
 impl Index {
+    /// Returns the namespaces that may use a project: those that are named, and those that exist and match.
+    fn granted(&self, project: &str) -> BTreeSet<String> {
+        let Some(allowed) = self.projects.get(project) else { return BTreeSet::new() };
+        let matching = self.labels.iter().filter(|(namespace, labels)| allowed.allow(namespace, Some(labels)));
+        matching.map(|(namespace, _)| namespace).chain(&allowed.names).cloned().collect()
+    }
+
     /// Records the labels of a namespace; `None`: it no longer exists.
     fn put(&mut self, namespace: &str, labels: Option<Labels>) -> Changes {
-        if self.labels.get(namespace) == labels.as_ref() {
-            return Changes::new();
-        }
-        let mut changes = Changes::new();
-        for (name, grant) in &mut self.projects {
-            let differs = if grant.allowed.allow(namespace, labels.as_ref()) {
-                grant.namespaces.insert(namespace.to_owned())
-            } else {
-                grant.namespaces.remove(namespace)
-            };
-            if differs {
-                changes.insert(ObjectRef::cluster_project(name), BTreeSet::from([namespace.to_owned()]));
-            }
-        }
-        match labels {
-            Some(labels) => self.labels.insert(namespace.to_owned(), labels),
-            None => self.labels.remove(namespace),
-        };
+        let before = self.labels.remove(namespace);
+        let allows = |allowed: &AllowedNamespaces, labels: &Option<Labels>| allowed.allow(namespace, labels.as_ref());
+        let changed = self.projects.iter().filter(|(_, allowed)| allows(allowed, &before) != allows(allowed, &labels));
+        let concerned = |name| (ObjectRef::cluster_project(name), BTreeSet::from([namespace.to_owned()]));
+        let changes = changed.map(|(name, _)| concerned(name)).collect();
+        self.labels.extend(labels.map(|labels| (namespace.to_owned(), labels)));
         changes
     }
 }

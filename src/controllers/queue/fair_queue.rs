@@ -1,8 +1,6 @@
 //! The work queue of one kind: it limits concurrent reconciles and shares the slots fairly between namespaces. Pure.
 //!
-//! kube's controller does not order waiting objects, so the namespace with the most objects would get the most slots.
-//! That is why no object waits there: [`crate::controllers::manager`] passes an object to the controller only when this
-//! queue has a slot for it.
+//! The queue of kube's `Controller` knows no namespaces, so the one with the most objects would get the most slots.
 //!
 //! A cluster-scoped object counts as a namespace.
 //!

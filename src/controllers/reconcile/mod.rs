@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use kube::ResourceExt;
 use kube::api::Api;
-use kube::runtime::controller::Action;
 use serde_json::json;
 
 use crate::controllers::context::Context;
@@ -81,7 +80,7 @@ pub fn unreadable(what: &str, error: kube::Error) -> ConditionUpdate {
         .unwrap_or_else(|error| ConditionUpdate::new(Reason::InternalError, format!("{what} cannot be read: {error}")))
 }
 
-/// Ends a reconcile: sets the requeue timer, and returns the action and the outcome. `reason`: that of the Ready condition
+/// Ends a reconcile: sets the requeue timer, and returns the outcome. `reason`: that of the Ready condition
 /// now; `pause`: returns the requeue delay after an error that is not a conflict.
 pub fn conclude(
     context: &Context,
@@ -89,26 +88,25 @@ pub fn conclude(
     outcome: Result<Next, kube::Error>,
     reason: Option<Reason>,
     pause: impl FnOnce(&kube::Error) -> Duration,
-) -> (Action, ReconcileOutcome) {
+) -> ReconcileOutcome {
     match outcome {
-        Ok(Next::Gone) => (Action::await_change(), ReconcileOutcome::Gone),
+        Ok(Next::Gone) => ReconcileOutcome::Gone,
         Ok(Next::Again(again)) => {
             context.requeue_timers.set(object_ref, again);
-            (Action::await_change(), ReconcileOutcome::Reported(reason))
+            ReconcileOutcome::Reported(reason)
         }
         Err(error) => requeue_after_error(context, object_ref, &error, pause(&error)),
     }
 }
 
-/// Sets the requeue timer after a reconcile that failed with an error of the API server, and returns the action and the
-/// outcome. `pause`: the requeue delay, unless the error is a conflict. The timer is the operator's own, because a
-/// reconcile that kube's timer starts takes no slot of the work queue.
+/// Sets the requeue timer after a reconcile that failed with an error of the API server, and returns the outcome. `pause`: the
+/// requeue delay, unless the error is a conflict.
 pub fn requeue_after_error(
     context: &Context,
     object_ref: &ObjectRef,
     error: &kube::Error,
     pause: Duration,
-) -> (Action, ReconcileOutcome) {
+) -> ReconcileOutcome {
     let ended = ReconcileOutcome::refused(error);
     let pause = if ended == ReconcileOutcome::Conflict {
         tracing::debug!("the object changed meanwhile, reconciling again");
@@ -122,7 +120,7 @@ pub fn requeue_after_error(
         pause
     };
     context.requeue_timers.set(object_ref, Some(pause));
-    (Action::await_change(), ended)
+    ended
 }
 
 /// Whether an object is being deleted.

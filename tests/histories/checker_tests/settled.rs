@@ -1,6 +1,5 @@
 //! The same for what must be the case once no faults happen any more, and for versions of the connector.
 
-use connect_operator::names;
 use serde_json::json;
 
 use super::{Forge, ONE, reported};
@@ -181,17 +180,6 @@ fn the_checker_reports_what_stays_of_a_namespace_or_a_project() {
                 simulation.delete(ONE);
             },
             "and nothing references it",
-        ),
-        (
-            "a copy of the credentials of a project that does not exist",
-            shape,
-            |simulation| {
-                let name = format!("{}gone", names::CREDENTIALS_COPY);
-                let now = simulation.now();
-                let copy = Key::new(Kind::Secret, "operator", &name);
-                let _ = lock(&simulation.reach.cluster).create(&copy, json!({"metadata": {}}), now);
-            },
-            "the credentials of the project gone still exist",
         ),
     ]);
 }

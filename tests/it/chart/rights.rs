@@ -42,13 +42,13 @@ const SHARED: [&str; 5] = [
     "core/namespaces: list watch",
 ];
 const SHARED_EVENTS: [&str; 1] = ["events.k8s.io/events: create patch"];
-const SHARED_OWN: [&str; 1] = ["core/secrets: watch"];
+const SHARED_OWN: [&str; 1] = ["core/secrets: list watch"];
 
 /// The rights in the operator's own namespace.
 const OWN: [&str; 3] = [
     "coordination.k8s.io/leases connect-operator: update",
     "coordination.k8s.io/leases: create get",
-    "core/secrets: create delete get list patch",
+    "core/secrets: create delete get patch",
 ];
 
 /// Formats the rules of a role.

@@ -6,6 +6,7 @@ mod conditions;
 mod context;
 mod desired;
 mod intent;
+mod known_objects;
 mod namespaces;
 mod size;
 mod status;

@@ -42,7 +42,7 @@ pub(super) const WATCHED: [Need; 6] = [
 
 /// What an operator needs in its own namespace: for its digest key and its copies of credentials, and for its Lease.
 pub(super) const OWN: [Need; 2] = [
-    (Level::Problem, "", &["secrets"], &["get", "list", "create", "patch", "delete"]),
+    (Level::Problem, "", &["secrets"], &["get", "create", "patch", "delete"]),
     (Level::Problem, "coordination.k8s.io", &["leases"], &["get", "create"]),
 ];
 

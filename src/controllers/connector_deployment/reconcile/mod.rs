@@ -31,7 +31,6 @@ use connect_api::ApiError;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use kube::api::Api;
-use kube::runtime::controller::Action;
 
 use self::inputs::Inputs;
 use super::cache::LocalCache;
@@ -60,15 +59,15 @@ use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use crate::crd::{ConnectorDeployment, ConnectorDeploymentSpec, DeletionPolicy, ManagementPolicy};
 use crate::names;
 
-/// Reconciles one resource, as it was just read, and returns what follows and how it ended. Never fails: an error becomes a
+/// Reconciles one resource, as it was just read, and returns how it ended. Never fails: an error becomes a
 /// condition or a retry.
-pub async fn reconcile(object: Arc<ConnectorDeployment>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
+pub async fn reconcile(object: Arc<ConnectorDeployment>, context: Arc<Context>) -> ReconcileOutcome {
     let object_ref = object_ref(&*object);
     context.requeue_timers.set(&object_ref, None);
     // Its labels have moved it to another install, or its deletion waits for others.
     if !context.settings.scope.selects(object.labels()) || !is_ours(&*object) {
         forget(&context, &object_ref);
-        return (Action::await_change(), ReconcileOutcome::Gone);
+        return ReconcileOutcome::Gone;
     }
     let mut reconciler = Reconciler::new(&context, &object_ref, object);
     // Boxed to keep the futures around a reconcile small.
@@ -82,13 +81,13 @@ pub async fn reconcile(object: Arc<ConnectorDeployment>, context: Arc<Context>) 
         let refused = cache.kubernetes_error_backoff.pause();
         unwritten.pause_after((&context, "Reconcile"), &*object, error, refused)
     };
-    let (action, ended) = reconcile::conclude(&context, &object_ref, outcome, reason, pause);
+    let ended = reconcile::conclude(&context, &object_ref, outcome, reason, pause);
     if ended == ReconcileOutcome::Gone {
         forget(&context, &object_ref);
     } else {
         context.memory.deployments.insert(&object_ref, Box::new(LocalCache { at: context.clock.now(), ..*cache }));
     }
-    (action, ended)
+    ended
 }
 
 /// Forgets everything about a resource that does not exist any more, or that is left to others.

@@ -104,7 +104,3 @@ pub fn waiting(desired: &Desired, record: &Deployment) -> Option<ConditionUpdate
         ConditionUpdate::new(Reason::WaitingForApplicationUrl, message)
     })
 }
-
-#[cfg(test)]
-#[path = "application_urls_tests.rs"]
-mod tests;

@@ -74,7 +74,3 @@ pub fn message(missing: &BTreeSet<String>) -> String {
          redeploy can add them: delete this resource and create it again, which changes its URLs"
     )
 }
-
-#[cfg(test)]
-#[path = "applications_tests.rs"]
-mod tests;

@@ -98,7 +98,3 @@ fn read(error: &ApiError) -> Found {
         _ => Found::Unreadable(error.to_string()),
     }
 }
-
-#[cfg(test)]
-#[path = "lookups_tests.rs"]
-mod tests;

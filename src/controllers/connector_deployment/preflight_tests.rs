@@ -227,59 +227,6 @@ fn each_problem_is_reported_with_the_names_that_exist() {
 }
 
 #[test]
-fn region_and_preview_permission_are_checked_too() {
-    let staged = |word: Option<IsPreviewable>, change: serde_json::Value| RegistryConnector {
-        previewable: word,
-        ..offering(&change)
-    };
-    for (case, region, offering, expected) in [
-        ("supported", "us-east-2.aws", staged(None, json!({})), ""),
-        (
-            "not supported",
-            "us-central1.gcp",
-            staged(None, json!({})),
-            "region us-central1.gcp is not supported; the connector supports europe-west1.gcp, us-east-2.aws",
-        ),
-        ("anywhere", "us-central1.gcp", staged(None, json!({"supportedRegions": []})), ""),
-        ("previewable", "us-east-2.aws", staged(Some(IsPreviewable::Yes), json!({})), ""),
-        ("pending", "us-east-2.aws", staged(Some(IsPreviewable::Pending), json!({})), "its isPreviewable is pending"),
-        ("refused", "us-east-2.aws", staged(Some(IsPreviewable::No), json!({})), "its isPreviewable is false"),
-        (
-            "never requested",
-            "us-east-2.aws",
-            staged(Some(IsPreviewable::NeverAsked), json!({})),
-            "its isPreviewable is none",
-        ),
-    ] {
-        let problems = found(&good(), region, &offering);
-        assert_eq!(problems.len(), usize::from(!expected.is_empty()), "{case}: {problems:?}");
-        assert!(problems.iter().all(|problem| problem.contains(expected)), "{case}: {problems:?}");
-    }
-}
-
-#[test]
-fn a_url_of_an_application_without_one_is_a_problem() {
-    for (application, expected) in [
-        ("service", None),
-        ("orbit", None),
-        ("orders", Some("which is of type event and never has one")),
-        ("cleanup", Some("which is of type job and never has one")),
-        ("servce", Some("which does not exist: did you mean service? (it has cleanup, orbit, orders, service)")),
-    ] {
-        let from = serde_json::from_value(json!({"application": application, "placeholder": "x"})).expect("a URL");
-        let values = [UrlValue::of(Item::standard("service", "PEER"), &from)];
-        let offering = offering(&json!({}));
-        let declared =
-            observe::declared(offering.applications.as_ref(), offering.global.as_ref()).expect("it is known");
-        let expected: Vec<_> = expected
-            .iter()
-            .map(|why| format!("service/PEER takes the URL of application {application}, {why}"))
-            .collect();
-        assert_eq!(of_values(&good(), &values, &declared), expected, "{application}");
-    }
-}
-
-#[test]
 fn what_is_not_known_is_not_a_problem() {
     let mut values = good();
     values.applications.insert("anything".into(), ApplicationValues::default());

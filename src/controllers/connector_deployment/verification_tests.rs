@@ -136,26 +136,6 @@ fn a_subscription_must_send_to_a_topic_of_the_deployment() {
 }
 
 #[test]
-fn a_topic_is_shown_as_it_is_written() {
-    for text in [PUB_SUB, ARN, "orders-2"] {
-        assert_eq!(Topic::read(text).to_string(), text);
-    }
-}
-
-#[test]
-fn only_warnings_and_errors_of_a_report_are_findings() {
-    for (kinds, expected) in
-        [(&[][..], false), (&["Information"], false), (&["Information", "Warning"], true), (&["Error"], true)]
-    {
-        let entries: Vec<_> = kinds.iter().map(|kind| json!({"type": kind, "title": "t"})).collect();
-        let mut record = record(None, None);
-        let details = json!({"build": {"report": {"entries": entries}}});
-        record.details = serde_json::from_value(details).expect("it is details");
-        assert_eq!(has_findings(&record), expected, "{kinds:?}");
-    }
-}
-
-#[test]
 fn all_findings_are_reported_and_the_first_in_order_is_the_reason() {
     let verify = Verify {
         extensions: vec![VerifiedResource { key: "cart".into(), application: None }],
@@ -240,27 +220,5 @@ fn ready_requires_what_the_spec_asks_for_and_hides_no_finding() {
             condition.reason.state() == ConditionState::Ready,
             matches!(expected, Reason::Deployed | Reason::DeployedWithWarnings)
         );
-    }
-}
-
-#[test]
-fn the_condition_stays_while_there_is_no_new_result_for_the_same_generation() {
-    let reported = |reason: &str, generation: i64| Condition {
-        type_: names::VERIFIED.to_owned(),
-        status: "True".to_owned(),
-        reason: reason.to_owned(),
-        message: "reported".to_owned(),
-        observed_generation: Some(generation),
-        last_transition_time: k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(jiff::Timestamp::UNIX_EPOCH),
-    };
-    for (case, before, expected) in [
-        ("nothing", vec![], Reason::NotChecked),
-        ("verified", vec![reported("Verified", 2)], Reason::Verified),
-        ("missing", vec![reported("NotFound", 2)], Reason::NotFound),
-        ("of another generation", vec![reported("Verified", 1)], Reason::NotChecked),
-        ("not checked", vec![reported("NotChecked", 2)], Reason::NotChecked),
-        ("a reason of another operator version", vec![reported("Proven", 2)], Reason::NotChecked),
-    ] {
-        assert_eq!(unknown(&before, 2, "why".to_owned()).reason, expected, "{case}");
     }
 }

@@ -128,31 +128,3 @@ fn what_no_action_can_change_is_reported() {
         assert_eq!(changes.actions, [], "{case}");
     }
 }
-
-#[test]
-fn a_draft_reads_back_as_the_desired_connector() {
-    let spec = spec(&json!({"description": "All", "creator": {"company": "Example"}}));
-    let draft = serde_json::to_value(draft(&spec)).expect("a draft is JSON");
-    let mut shown = draft;
-    merge(&mut shown, &json!({"id": "one", "version": 1, "private": true}));
-    let shown: Record = serde_json::from_value(shown).expect("it is a record");
-    assert_eq!(digest(super::shown(&shown)), digest(super::draft(&spec)));
-    assert_eq!(changes(&spec, &shown), Changes::default());
-}
-
-#[test]
-fn a_digest_covers_the_content() {
-    let of = |change| draft(&spec(&change));
-    let (plain, renamed) = (of(json!({})), of(json!({"name": "Taxes"})));
-    assert_ne!(digest(plain.clone()), digest(renamed));
-    assert_ne!(digest(plain.clone()), digest(of(json!({"repository": {"tag": "2"}}))));
-    assert_eq!(
-        digest(plain),
-        digest(of(json!({"integrationTypes": ["oms", "tax"]}))),
-        "the order of a list does not matter"
-    );
-    assert_eq!(digest(of(json!({"description": ""}))), digest(of(json!({}))), "an empty text is none");
-    let publication = |publish| publication(&spec(&json!({"publish": publish})), "content");
-    assert_eq!(publication("Never"), None);
-    assert_ne!(publication("Private"), publication("Certified"));
-}

@@ -5,7 +5,7 @@ use crate::controllers::connector_staged::decide::{Input, Memory, Step, decide};
 use crate::controllers::connector_staged::intent;
 use crate::controllers::connector_staged::observed::Observed;
 use crate::controllers::connector_staged::outcome::{Outcome, ready_condition};
-use crate::controllers::connector_staged::state::{CallKind, RequestedPreview};
+use crate::controllers::connector_staged::state::RequestedPreview;
 use crate::crd::ConnectorStaged;
 
 fn object() -> ConnectorStaged {
@@ -73,47 +73,6 @@ fn errors_in_a_report_are_not_a_failure_unless_the_status_says_so() {
 }
 
 #[test]
-fn the_status_shows_the_record_as_long_as_it_exists() {
-    let mut record = record("Draft", "true", false);
-    let comment =
-        |day: u8| json!({"userId": "shop", "datetime": format!("2026-11-0{day}"), "comment": day.to_string()});
-    record.certification_info =
-        serde_json::from_value(json!({"comments": [comment(1), comment(3), comment(2)]})).expect("comments");
-    let certifying = ready_condition(Outcome::Certifying, "kit", Some(&record), &[]);
-    assert_eq!(certifying.message, "Draft; the newest comment: 3");
-
-    let state = State { id: Some("one".into()), ..State::default() };
-    let condition = ready_condition(Outcome::Staged, "kit", None, &[]);
-    let after = |before: &ConnectorStagedStatus, record| {
-        let mut object = object();
-        object.metadata.generation = Some(4);
-        object.metadata.annotations = Some([(names::RECONCILE_REQUESTED_AT.to_owned(), "now".to_owned())].into());
-        object.spec.suspend = true;
-        object.status = Some(before.clone());
-        let facts = StagedFacts { object: &object, state: Some(&state), condition: &condition, remote: None, record };
-        summarize(&facts, Timestamp::UNIX_EPOCH)
-    };
-    let shown = after(&ConnectorStagedStatus::default(), ObservedRecord::Present(&record));
-    let status = serde_json::to_value(&shown).expect("it is JSON");
-    assert_eq!(
-        (&status["observedGeneration"], &status["id"], &status["key"], &status["handledReconcileRequest"]),
-        (&json!(4), &json!("one"), &json!("kit"), &json!("now"))
-    );
-    assert_eq!(
-        (&status["version"], &status["connectorStatus"], &status["previewable"]),
-        (&json!(7), &json!("Draft"), &json!("Granted"))
-    );
-    let comments: Vec<_> = shown.certification_comments.iter().map(|comment| comment.comment.as_str()).collect();
-    assert_eq!((comments, shown.publishing_report.len()), (vec!["3", "2", "1"], 3));
-    assert!(conditions::is_true(&shown.conditions, crate::names::SUSPENDED));
-
-    assert_eq!(after(&shown, ObservedRecord::NotRead), shown);
-    let gone = after(&shown, ObservedRecord::Absent);
-    let nothing = after(&ConnectorStagedStatus::default(), ObservedRecord::NotRead);
-    assert_eq!(gone, nothing);
-}
-
-#[test]
 fn the_remote_is_fixed_once_it_may_have_the_connector() {
     let remote = |key: &str| RemoteIdentity { api_url: "https://connect.test".into(), project_key: key.into() };
     for (case, before, id, expected) in [
@@ -131,14 +90,5 @@ fn the_remote_is_fixed_once_it_may_have_the_connector() {
             StagedFacts { object: &object, state: Some(&state), condition: &condition, remote: Some(&remote), record };
         let status = summarize(&facts, Timestamp::UNIX_EPOCH);
         assert_eq!(status.remote.map(|remote| remote.project_key).as_deref(), Some(expected), "{case}");
-    }
-}
-
-#[test]
-fn the_event_of_an_operation_is_that_of_its_call() {
-    for (outcome, expected) in
-        [(Outcome::Running(CallKind::Update), false), (Outcome::Busy, true), (Outcome::KeyTaken, true)]
-    {
-        assert_eq!(ready_condition(outcome, "kit", None, &[]).event, expected, "{outcome:?}");
     }
 }

@@ -7,11 +7,9 @@ use connect_operator::controllers::connector_deployment::desired::{Contents, Des
 use connect_operator::controllers::connector_deployment::persisted::{
     Applied, Operation, OperationState, OperationType, PersistedState, Phase, Sources,
 };
-use connect_operator::controllers::connector_deployment::value_from::references;
 use connect_operator::controllers::context::content_cache::Content;
 use connect_operator::controllers::references::Named;
 use connect_operator::controllers::references::Source;
-use connect_operator::controllers::reporting::conditions::ConditionUpdate;
 use connect_operator::controllers::reporting::reason::Reason;
 use connect_operator::controllers::values::ApplicationValues;
 use connect_operator::controllers::values::names::{GLOBAL, Item, Names};
@@ -147,13 +145,8 @@ fn secret_value(key: &str, name: &str, from: &str) -> Value {
     json!({"key": key, "valueFrom": {"secretKeyRef": {"name": name, "key": from}}})
 }
 
-fn config_map_value(key: &str, name: &str, from: &str) -> Value {
-    json!({"key": key, "valueFrom": {"configMapKeyRef": {"name": name, "key": from}}})
-}
-
 const TAX: Object<'_> = (Named::Secret, "tax", &[("token", b"s3cret"), ("other", b"not named")]);
 const SETTINGS: Object<'_> = (Named::ConfigMap, "settings", &[("A", b"1"), ("B", b"2")]);
-const MORE: Object<'_> = (Named::ConfigMap, "more", &[("B", b"3"), ("C", b"4")]);
 
 #[test]
 fn rule_8_every_value_is_taken_from_its_source_in_the_spec() {
@@ -194,40 +187,6 @@ fn rule_8_every_value_is_taken_from_its_source_in_the_spec() {
     assert!(desired.values.applications.contains_key("job"), "an application without values is included all the same");
     let sources: Vec<_> = desired.sources.iter().map(|source| source.uid.as_str()).collect();
     assert_eq!(sources, ["uid-of-tax", "uid-of-settings"]);
-}
-
-#[test]
-fn rule_14_explicit_entries_win_and_later_objects_win_over_earlier() {
-    let map = |name: &str| json!({"configMapRef": {"name": name}});
-    let prefixed = |name: &str| json!({"configMapRef": {"name": name}, "prefix": "TAX_"});
-    let value = |key: &str| json!({"key": key, "value": "explicit"});
-    for (case, lists, expected) in [
-        ("one object", json!({"standardConfigurationFrom": [map("settings")]}), &["A=1", "B=2"][..]),
-        ("later", json!({"standardConfigurationFrom": [map("settings"), map("more")]}), &["A=1", "B=3", "C=4"]),
-        ("the other way", json!({"standardConfigurationFrom": [map("more"), map("settings")]}), &["A=1", "B=2", "C=4"]),
-        (
-            "explicit",
-            json!({"standardConfiguration": [value("B")], "standardConfigurationFrom": [map("settings"), map("more")]}),
-            &["A=1", "B=explicit", "C=4"],
-        ),
-        ("prefix", json!({"standardConfigurationFrom": [prefixed("settings")]}), &["TAX_A=1", "TAX_B=2"]),
-        (
-            "with and without prefix",
-            json!({"standardConfigurationFrom": [prefixed("more"), map("more")]}),
-            &["B=3", "C=4", "TAX_B=3", "TAX_C=4"],
-        ),
-        (
-            "secured",
-            json!({"securedConfiguration": [secret_value("other", "tax", "token")],
-                "securedConfigurationFrom": [{"secretRef": {"name": "tax"}}]}),
-            &["!other=s3cret", "!token=s3cret"],
-        ),
-    ] {
-        let spec = resource(&service(&lists)).spec;
-        let desired = from_spec(&spec, &contents(&[TAX, SETTINGS, MORE]), None).expect(case);
-        let expected: Vec<_> = expected.iter().map(|line| format!("service: {line}")).collect();
-        assert_eq!(shown(&desired), expected, "{case}");
-    }
 }
 
 #[test]
@@ -282,121 +241,6 @@ fn rule_14_of_whole_objects_only_declared_keys_are_sent() {
 }
 
 #[test]
-fn invisible_characters_are_noted_for_the_values_that_are_sent() {
-    const BROKEN: Object<'_> = (Named::Secret, "broken", &[("T", b"s3cret\n"), ("U", b"\xef\xbb\xbfs3cret")]);
-    const WHOLE: Object<'_> = (Named::Secret, "whole", &[("T", b"s3cret"), ("V", b"s3cret")]);
-    let from = |names: &[&str]| names.iter().map(|name| json!({"secretRef": {"name": name}})).collect::<Vec<_>>();
-    for (case, values, expected) in [
-        ("a whole object", json!({"securedConfigurationFrom": from(&["broken"])}), &["T", "U"][..]),
-        ("a later one wins", json!({"securedConfigurationFrom": from(&["broken", "whole"])}), &["U"]),
-        ("and the other way round", json!({"securedConfigurationFrom": from(&["whole", "broken"])}), &["T", "U"]),
-        (
-            "one key wins",
-            json!({"securedConfigurationFrom": from(&["broken"]), "securedConfiguration": [secret_value("T", "whole", "T")]}),
-            &["U"],
-        ),
-        ("one key", json!({"securedConfiguration": [secret_value("U", "broken", "U")]}), &["U"]),
-    ] {
-        let spec = resource(&service(&values)).spec;
-        let mut desired = from_spec(&spec, &contents(&[BROKEN, WHOLE]), None).expect(case);
-        let ends = |key: &str| if key == "T" { "line break at the end" } else { "U+FEFF at the start" };
-        let keys: Vec<_> = expected.iter().map(|key| format!("service/{key} (secured) ({})", ends(key))).collect();
-        assert_eq!(desired.invisible(), keys, "{case}");
-        desired.fit(&BTreeSet::from(["service".to_owned()]), None, &PersistedState::default());
-        assert!(desired.invisible().is_empty(), "{case}: nothing is sent to an application that does not exist");
-    }
-}
-
-#[test]
-fn rule_19_missing_objects_may_appear_later_and_are_all_named_at_once() {
-    let secured = |values: &[Value]| service(&json!({"securedConfiguration": values}));
-    let plain =
-        |name: &str, key: &str| json!({"key": "A", "valueFrom": {"configMapKeyRef": {"name": name, "key": key}}});
-    for (case, spec, reason, named) in [
-        (
-            "no Secret",
-            secured(&[secret_value("T", "gone", "token")]),
-            Reason::SecretMissing,
-            &["Secret gone does not exist", "T of application service"][..],
-        ),
-        (
-            "no key",
-            secured(&[secret_value("T", "tax", "nope")]),
-            Reason::SecretMissing,
-            &["Secret tax has no key nope"],
-        ),
-        (
-            "two at once",
-            secured(&[secret_value("T", "tax", "nope"), secret_value("U", "gone", "x")]),
-            Reason::SecretMissing,
-            &["Secret gone does not exist", "Secret tax has no key nope (needed by T of application service)"],
-        ),
-        (
-            "a whole Secret",
-            service(&json!({"securedConfigurationFrom": [{"secretRef": {"name": "gone"}}]})),
-            Reason::SecretMissing,
-            &["Secret gone", "securedConfigurationFrom of application service"],
-        ),
-        (
-            "a ConfigMap",
-            service(&json!({"standardConfiguration": [plain("gone", "a")]})),
-            Reason::ConfigMapMissing,
-            &["ConfigMap gone"],
-        ),
-        (
-            "a key of a ConfigMap",
-            service(&json!({"standardConfiguration": [plain("settings", "Z")]})),
-            Reason::ConfigMapMissing,
-            &["ConfigMap settings has no key Z (needed by A of application service)"],
-        ),
-        (
-            "a whole ConfigMap",
-            service(&json!({"standardConfigurationFrom": [{"configMapRef": {"name": "gone"}}]})),
-            Reason::ConfigMapMissing,
-            &["ConfigMap gone"],
-        ),
-        (
-            "both kinds",
-            service(&json!({"standardConfiguration": [plain("lost", "a")],
-                "securedConfiguration": [secret_value("T", "gone", "x")]})),
-            Reason::SecretMissing,
-            &["Secret gone", "ConfigMap lost"],
-        ),
-        (
-            "global",
-            json!({"globalConfiguration": {"securedConfiguration": [secret_value("T", "gone", "x")]}}),
-            Reason::SecretMissing,
-            &["Secret gone", "(needed by T of globalConfiguration)"],
-        ),
-    ] {
-        let condition = from_spec(&resource(&spec).spec, &contents(&[TAX, SETTINGS]), None).expect_err(case).condition;
-        assert_eq!(condition.reason, reason, "{case}");
-        for name in named {
-            assert!(condition.message.contains(name), "{case}: {}", condition.message);
-        }
-    }
-}
-
-#[test]
-fn names_are_known_while_values_are_missing() {
-    let spec = json!({"configurations": [{"applicationName": "service",
-        "standardConfiguration": [config_map_value("A", "lost", "a"), {"key": "B"}],
-        "securedConfiguration": [secret_value("T", "gone", "token")],
-        "securedConfigurationFrom": [{"secretRef": {"name": "gone"}}]}]});
-    let keys = DeclaredKeys { secured: ["T".into(), "U".into()].into(), ..DeclaredKeys::default() };
-    let declared = Declared { applications: [("service".to_owned(), keys)].into(), ..Declared::default() };
-    let unready = from_spec(&resource(&spec).spec, &contents(&[]), Some(&declared)).expect_err("all are missing");
-    let service = &unready.names.values.applications["service"];
-    assert_eq!(service.standard.keys().collect::<Vec<_>>(), ["A", "B"]);
-    assert_eq!(service.secured.keys().collect::<Vec<_>>(), ["T", "U"], "a later Secret may have any of them");
-    let condition = unready.with(&["the connector has no application other".to_owned()]);
-    assert_eq!(condition.reason, Reason::SecretMissing);
-    for named in ["Secret gone", "ConfigMap lost", "B has neither", "no application other"] {
-        assert!(condition.message.contains(named), "{}", condition.message);
-    }
-}
-
-#[test]
 fn unusable_values_are_named_without_showing_them() {
     let broken: Object<'_> = (Named::Secret, "raw", &[("token", b"\xff\xfehidden")]);
     let value = |key: &str| json!({"key": key, "value": "1"});
@@ -436,66 +280,4 @@ fn unusable_values_are_named_without_showing_them() {
             condition.message
         );
     }
-}
-
-#[test]
-fn an_object_that_cannot_be_used_is_reported_with_why() {
-    let one = vec![secret_value("T", "tax", "token")];
-    let two = vec![secret_value("T", "tax", "token"), secret_value("U", "gone", "token")];
-    for (case, values, why, reason, named) in [
-        ("the API server refuses it", &one, Reason::KubernetesError, Reason::KubernetesError, &["no right"][..]),
-        ("its type is refused", &one, Reason::ConfigurationInvalid, Reason::ConfigurationInvalid, &["no right"]),
-        (
-            "the API server refuses it, and another one is missing",
-            &two,
-            Reason::KubernetesError,
-            Reason::KubernetesError,
-            &["no right", "Secret gone"],
-        ),
-        (
-            "its type is refused, and another one is missing",
-            &two,
-            Reason::ConfigurationInvalid,
-            Reason::SecretMissing,
-            &["no right", "Secret gone"],
-        ),
-    ] {
-        let spec = resource(&service(&json!({"securedConfiguration": values}))).spec;
-        let tax = ((Named::Secret, "tax".to_owned()), Err(ConditionUpdate::new(why, "no right")));
-        let condition = from_spec(&spec, &[tax].into(), None).expect_err(case).condition;
-        assert_eq!(condition.reason, reason, "{case}");
-        for name in named {
-            assert!(condition.message.contains(name), "{case}: {}", condition.message);
-        }
-    }
-}
-
-#[test]
-fn secured_values_are_not_shown_by_debug() {
-    let spec = resource(&service(&json!({"securedConfiguration": [secret_value("T", "tax", "token")]}))).spec;
-    let contents = contents(&[TAX]);
-    let desired = from_spec(&spec, &contents, None).unwrap();
-    assert!(!format!("{desired:?} {contents:?}").contains("s3cret"));
-}
-
-#[test]
-fn every_object_that_a_spec_references_is_found() {
-    let spec = json!({
-        "configurations": [{
-            "applicationName": "service",
-            "standardConfiguration": [{"key": "A", "value": "1"},
-                {"key": "B", "valueFrom": {"configMapKeyRef": {"name": "one", "key": "b"}}}],
-            "standardConfigurationFrom": [{"configMapRef": {"name": "two"}}],
-            "securedConfiguration": [secret_value("T", "three", "t")],
-            "securedConfigurationFrom": [{"secretRef": {"name": "four"}}],
-        }],
-        "globalConfiguration": {
-            "standardConfiguration": [{"key": "C", "valueFrom": {"configMapKeyRef": {"name": "five", "key": "c"}}}],
-            "securedConfiguration": [secret_value("U", "three", "u"), secret_value("V", "six", "v")],
-        },
-    });
-    let of = |kind: Named, names: &[&str]| names.iter().map(|name| (kind, (*name).to_owned())).collect::<BTreeSet<_>>();
-    let expected = &of(Named::ConfigMap, &["one", "two", "five"]) | &of(Named::Secret, &["three", "four", "six"]);
-    assert_eq!(references(&resource(&spec).spec), expected);
-    assert_eq!(references(&resource(&json!({})).spec), BTreeSet::new());
 }

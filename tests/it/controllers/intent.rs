@@ -1,23 +1,19 @@
 //! What users request apart from values.
 
 use connect_api::Selector;
-use connect_operator::controllers::connector_deployment::intent::{
-    Target, deletion, desired_identity, ignored, intent, kind, target,
-};
-use connect_operator::controllers::connector_deployment::persisted::ConnectorName;
+use connect_operator::controllers::connector_deployment::intent::{Target, deletion, desired_identity, intent, target};
 use connect_operator::controllers::context::Project;
 use connect_operator::controllers::reconcile::request;
 use connect_operator::controllers::remote::RegistryKey;
 use connect_operator::controllers::reporting::conditions::ConditionUpdate;
 use connect_operator::controllers::reporting::reason::Reason;
-use connect_operator::controllers::values::names::Item;
+use connect_operator::crd::DeletionPolicy;
 use connect_operator::crd::StagedConnector;
 use connect_operator::crd::shared::RemoteIdentity;
-use connect_operator::crd::{DeletionPolicy, DeploymentType};
 use connect_operator::names;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::resource;
 
@@ -27,59 +23,6 @@ fn project() -> Project {
         region: "europe-west1.gcp".into(),
         http_api_url: "https://api.europe-west1.gcp.commercetools.com".into(),
         remote: Err(ConditionUpdate::new(Reason::Queued, "not needed here")),
-    }
-}
-
-#[test]
-fn defaults_apply_to_unset_fields() {
-    for (case, spec, kind_of, region) in [
-        ("nothing written", json!({}), "sandbox", "europe-west1.gcp"),
-        ("staged", json!({"connector": {"key": "mine", "staged": true}}), "preview", "europe-west1.gcp"),
-        ("written", json!({"type": "production", "region": "us-east-2.aws"}), "production", "us-east-2.aws"),
-    ] {
-        let object = resource(&spec);
-        let wanted = desired_identity(&object, &project());
-        assert_eq!(kind(&object), kind_of, "{case}");
-        assert_eq!(wanted.region, region, "{case}");
-        assert_eq!(wanted.key, "shop_tax", "{case}");
-        assert_eq!(wanted.remote, project().identity, "{case}");
-        assert_eq!(wanted.kind == DeploymentType::Preview, kind_of == "preview", "{case}");
-    }
-}
-
-#[test]
-fn a_connector_is_named_as_in_the_spec() {
-    for (case, spec, sent, looked_up) in [
-        ("by key", json!({"key": "tax"}), (None, Some("tax"), None), (Selector::Key("tax".into()), false)),
-        (
-            "by id, with a version",
-            json!({"id": "one", "version": 4}),
-            (Some("one"), None, None),
-            (Selector::Id("one".into()), false),
-        ),
-        (
-            "staged connectors are looked up among staged ones",
-            json!({"key": "mine", "staged": true}),
-            (None, Some("mine"), Some(true)),
-            (Selector::Key("mine".into()), true),
-        ),
-        (
-            "staged: false is left out",
-            json!({"key": "tax", "staged": false}),
-            (None, Some("tax"), None),
-            (Selector::Key("tax".into()), false),
-        ),
-    ] {
-        let object = resource(&json!({"connector": spec}));
-        let target = target(&object, None).expect(case);
-        let reference = target.reference();
-        let (id, key, staged) = sent;
-        assert_eq!(reference.id.as_deref(), id, "{case}");
-        assert_eq!(reference.key.as_deref(), key, "{case}");
-        assert_eq!(reference.staged, staged, "{case}");
-        assert_eq!(reference.version, None, "{case}: deprecated");
-        let (selector, staged) = looked_up;
-        assert_eq!(target, Target { name: RegistryKey { selector, staged }, staged: None }, "{case}");
     }
 }
 
@@ -130,28 +73,6 @@ fn a_staged_ref_resolves_to_the_result_of_its_connector_staged() {
 }
 
 #[test]
-fn rules_20_22_and_23_what_a_deletion_does_to_the_remote() {
-    let policy = |policy: &str| json!({"deletionPolicy": policy});
-    for (case, spec, expected) in [
-        ("by default", json!({}), DeletionPolicy::Delete),
-        ("of production by default", json!({"type": "production"}), DeletionPolicy::Orphan),
-        ("Delete of production", json!({"type": "production", "deletionPolicy": "Delete"}), DeletionPolicy::Delete),
-        ("Orphan", policy("Orphan"), DeletionPolicy::Orphan),
-        (
-            "only observed",
-            json!({"managementPolicy": "ObserveOnly", "deletionPolicy": "Delete"}),
-            DeletionPolicy::Orphan,
-        ),
-        ("suspended", json!({"suspend": true}), DeletionPolicy::Delete),
-    ] {
-        let mut object = resource(&spec);
-        assert_eq!(deletion(&object, None), None, "{case}: not deleted");
-        object.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
-        assert_eq!(deletion(&object, None), Some(expected), "{case}");
-    }
-}
-
-#[test]
 fn rule_23_an_install_may_have_another_default_which_the_spec_overrides() {
     for (case, spec, install, expected) in [
         ("sandbox", json!({}), None, DeletionPolicy::Delete),
@@ -171,32 +92,6 @@ fn rule_23_an_install_may_have_another_default_which_the_spec_overrides() {
         object.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
         assert_eq!(deletion(&object, install), Some(expected), "{case}");
     }
-}
-
-#[test]
-fn each_field_of_the_spec_arrives_in_the_intent() {
-    let of = |spec: Value| {
-        let object = resource(&spec);
-        intent(&object, &desired_identity(&object, &project()), target(&object, None).ok().as_ref(), Some(9))
-    };
-    let plain = of(json!({}));
-    assert!(!(plain.adopt || plain.observe_only || plain.suspended || plain.correct_drift || plain.version.follow));
-    assert_eq!(plain.version.wanted, None);
-    assert_eq!(plain.version.latest, Some(9));
-    assert_eq!(plain.identity.kind, "sandbox");
-    assert_eq!(plain.identity.region, "europe-west1.gcp");
-    assert_eq!(plain.identity.connector, ConnectorName::Key("demo-connector".into()));
-    assert!(of(json!({"adoptionPolicy": "Adopt"})).adopt);
-    assert!(of(json!({"managementPolicy": "ObserveOnly"})).observe_only);
-    assert!(of(json!({"suspend": true})).suspended);
-    assert!(of(json!({"drift": {"policy": "Correct"}})).correct_drift);
-    assert!(!of(json!({"drift": {"policy": "Detect"}})).correct_drift);
-    let by_id = of(json!({"connector": {"id": "one", "version": 4, "updatePolicy": "Latest"}}));
-    assert_eq!(by_id.identity.connector, ConnectorName::Id("one".into()));
-    assert_eq!((by_id.version.wanted, by_id.version.follow), (Some(4), true));
-    let drift = json!({"drift": {"ignore": [{"applicationName": "service", "key": "A"}, {"key": "B"}]}});
-    let expected = [("", "B"), ("service", "A")].map(|(application, key)| Item::standard(application, key));
-    assert_eq!(ignored(&resource(&drift)), expected.into());
 }
 
 #[test]

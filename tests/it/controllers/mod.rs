@@ -2,7 +2,6 @@
 //!
 //! The step between them, `decide`, has its tables beside it.
 
-mod conditions;
 mod context;
 mod desired;
 mod intent;

@@ -4,9 +4,7 @@ use std::sync::LazyLock;
 
 use connect_api::mask::{LEFT_OUT, Masker};
 use connect_api::model::Deployment;
-use connect_operator::controllers::connector_deployment::persisted::{
-    Applied, Operation, OperationState, OperationType, PersistedState, Phase, Sources,
-};
+use connect_operator::controllers::connector_deployment::persisted::{Applied, PersistedState, Phase, Sources};
 use connect_operator::controllers::connector_deployment::status::{
     Comparison, DeploymentFacts, DesiredIdentity, Newer, Release, Texts, of_redeploy, summarize,
 };
@@ -168,22 +166,6 @@ fn a_report_is_shown_newest_first_and_within_bounds() {
     assert_eq!(titles, ["day 0", "without a time"]);
 }
 
-#[test]
-fn rule_21_the_same_facts_give_the_same_status_at_any_time() {
-    let record = record("Deployed", &json!([]));
-    let (persisted, masker) = (PersistedState::default(), Masker::new([]));
-    let facts = || DeploymentFacts {
-        record: ObservedRecord::Present(&record),
-        texts: Texts::Masked(&masker),
-        ..facts(&persisted)
-    };
-    let first = summarize(&ConnectorDeploymentStatus::default(), &facts(), Timestamp::UNIX_EPOCH);
-    let later = Timestamp::from_second(86_400).unwrap();
-    assert_eq!(summarize(&first, &facts(), later), first);
-    let failed = DeploymentFacts { condition: ConditionUpdate::new(Reason::DeploymentFailed, "no"), ..facts() };
-    assert_ne!(summarize(&first, &failed, later), first);
-}
-
 fn release(version: i64) -> Release {
     Release { version, tag: format!("1.0.{version}") }
 }
@@ -335,98 +317,6 @@ fn applied() -> PersistedState {
         at: Timestamp::UNIX_EPOCH,
     };
     PersistedState { applied: Some(applied), ..PersistedState::default() }
-}
-
-#[test]
-fn rule_19_reconciling_and_stalled_exist_only_while_true() {
-    let known = PersistedState::default();
-    for (case, condition, expected) in [
-        ("live", ConditionUpdate::new(Reason::Deployed, ""), None),
-        ("running", ConditionUpdate::new(Reason::Creating, ""), Some(names::RECONCILING)),
-        ("a user has to act", ConditionUpdate::new(Reason::KeyTaken, ""), Some(names::STALLED)),
-    ] {
-        let status = after(&DeploymentFacts { condition, ..facts(&known) });
-        let main = |condition: &&str| [names::RECONCILING, names::STALLED].contains(condition);
-        let types: Vec<_> = status.conditions.iter().map(|condition| condition.type_.as_str()).filter(main).collect();
-        assert_eq!(types, Vec::from_iter(expected), "{case}");
-        assert!(status.conditions.iter().all(|condition| condition.observed_generation == Some(4)), "{case}");
-        assert_eq!(status.observed_generation, 4, "{case}");
-    }
-}
-
-#[test]
-fn rule_3_the_project_of_a_deployment_is_fixed_once_an_own_deployment_may_exist() {
-    let operation = Operation {
-        kind: OperationType::Create,
-        state: OperationState::Planned,
-        attempt: 1,
-        generation: 1,
-        payload: None,
-        from_version: None,
-        from_build: None,
-        changes_visible: false,
-        seen_busy: false,
-        redeploy_request: None,
-        started_at: Timestamp::UNIX_EPOCH,
-    };
-    for (case, persisted, expected) in [
-        ("nothing there", PersistedState::default(), "other"),
-        ("the id is known", PersistedState { id: Some("id".into()), ..PersistedState::default() }, "demo"),
-        (
-            "a create may have arrived",
-            PersistedState { operation: Some(operation), ..PersistedState::default() },
-            "demo",
-        ),
-    ] {
-        let nothing = PersistedState::default();
-        let before = after(&facts(&nothing));
-        let facts = DeploymentFacts { wanted: Some(wanted("other")), ..facts(&persisted) };
-        let status = summarize(&before, &facts, Timestamp::UNIX_EPOCH);
-        assert_eq!(status.remote.unwrap().project_key, expected, "{case}");
-    }
-}
-
-#[test]
-fn messages_are_cut_and_requests_are_kept() {
-    let persisted = PersistedState { handled_redeploy: Some("monday".into()), ..PersistedState::default() };
-    let long = ConditionUpdate::new(Reason::RequestRejected, "é".repeat(3_000));
-    let status =
-        after(&DeploymentFacts { condition: long, handled_reconcile: Some("now".into()), ..facts(&persisted) });
-    assert!(status.conditions.iter().all(|condition| condition.message.len() <= 1024));
-    assert_eq!(status.handled_reconcile_request.as_deref(), Some("now"));
-    assert_eq!(status.handled_redeploy_request.as_deref(), Some("monday"));
-    let later = summarize(&status, &facts(&persisted), Timestamp::UNIX_EPOCH);
-    assert_eq!(later.handled_reconcile_request.as_deref(), Some("now"), "it stays handled");
-}
-
-#[test]
-fn rule_15_a_newer_version_is_reported_until_it_is_known_that_none_exists() {
-    let persisted = PersistedState::default();
-    let said = |before: &ConnectorDeploymentStatus, newer: Newer| {
-        let status = summarize(before, &DeploymentFacts { newer, ..facts(&persisted) }, Timestamp::UNIX_EPOCH);
-        let condition = status.conditions.iter().find(|condition| condition.type_ == names::UPDATE_AVAILABLE).cloned();
-        (status, condition.map(|condition| (condition.status, condition.reason, condition.message)))
-    };
-    let (before, none) = said(&ConnectorDeploymentStatus::default(), Newer::Unknown);
-    assert_eq!(none, None, "nothing was ever read");
-    assert_eq!(said(&before, Newer::Unknown).1, none, "and nothing is read the next time");
-    let (before, there) = said(&before, Newer::Yes { running: release(2), latest: release(5) });
-    let (status, reason, message) = there.clone().expect("it is reported");
-    assert_eq!((status.as_str(), reason.as_str()), ("True", "NewerVersion"));
-    assert!(
-        message.contains("Version 5 (tag 1.0.5)")
-            && message.contains("2 (tag 1.0.2) runs")
-            && message.contains("version to 5, or")
-            && message.contains("updatePolicy"),
-        "{message}"
-    );
-    let (before, still) = said(&before, Newer::Unknown);
-    assert_eq!(still, there, "the registry does not answer");
-    let (before, newest) = said(&before, Newer::Yes { running: release(2), latest: release(6) });
-    assert!(newest.expect("it is reported").2.contains("Version 6"));
-    let (before, none) = said(&before, Newer::No);
-    assert_eq!(none, None);
-    assert_eq!(said(&before, Newer::Unknown).1, none, "the absence of a newer version stays known too");
 }
 
 #[test]

@@ -9,14 +9,12 @@ use clock::Clock;
 use connect_api::action::{Action, ActionAnswer, ActionApi, ActionMethod, ActionRequest, ExtraHeader, Preset};
 use connect_api::error::{ApiError, Effect, Failure};
 use connect_api::http::{ActionClient, ActionLimits, ActionSettings, Authorities};
-use futures::future::join_all;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::remote::{Remote, answer, endpoint, json_answer, no_hurry, with_header};
-use crate::patience::{brief, patience};
+use super::remote::{Remote, answer, endpoint, json_answer, no_hurry};
 
 fn action(method: ActionMethod) -> Action {
     Action {
@@ -33,11 +31,6 @@ fn action(method: ActionMethod) -> Action {
 
 fn writing() -> Action {
     action(ActionMethod::Post(json!({"variant": {"sku": "A1", "count": 1}}).into()))
-}
-
-/// Returns limits of which only the call's can be reached, and only in tests that wait for it.
-fn limits(call: Duration) -> ActionLimits {
-    ActionLimits { connect: patience(), call, ..ActionLimits::default() }
 }
 
 fn client(url: &str, limits: ActionLimits) -> ActionClient {
@@ -81,124 +74,33 @@ async fn each_method_is_one_request_with_the_headers_of_its_preset() {
     }
 }
 
-#[tokio::test]
-async fn every_answer_is_one_whatever_its_status_and_body() {
-    let other = Remote::start(|_| answer(200, "")).await;
-    let target = other.url();
-    for (case, status, body) in [
-        ("JSON", 200, r#"{"ok":false,"message":"not registered"}"#),
-        ("an error of actions", 400, r#"{"ok":false,"message":"not registered","more":1}"#),
-        ("status 500", 500, r#"{"ok":false,"message":"not registered"}"#),
-        ("not JSON", 200, "<html>"),
-        ("not JSON, and an error", 502, "<html>"),
-        ("empty", 204, ""),
-        ("a redirect", 307, "{}"),
-    ] {
-        let location = target.clone();
-        let remote = Remote::start(move |_| with_header(answer(status, body), "location", &location)).await;
-        let answered = call(&remote.url(), &writing(), ActionLimits::default()).await.expect(case);
-        assert_eq!((answered.status.as_u16(), answered.body.as_slice()), (status, body.as_bytes()), "{case}");
-        assert_eq!(remote.seen().len(), 1, "{case}: it was sent once");
-    }
-    assert!(other.seen().is_empty(), "redirects are not followed");
-}
-
-#[tokio::test]
-async fn of_a_long_body_only_the_start_is_kept() {
-    let body = format!("[{}1]", "1,".repeat(5 << 20));
-    let remote = {
-        let body = body.clone();
-        Remote::start(move |_| answer(200, body.clone())).await
-    };
-    for (limit, whole) in [(1 << 20, false), (body.len() - 1, false), (body.len(), true)] {
-        let limits = ActionLimits { body: limit, ..ActionLimits::default() };
-        let answered = call(&remote.url(), &writing(), limits).await.expect("an answer");
-        assert_eq!((answered.body.len(), answered.whole), (limit, whole));
-        assert!(body.as_bytes().starts_with(&answered.body));
-        assert!(!format!("{answered:?}").contains("1,1"), "the body is not shown");
-    }
-}
-
-/// What a server below HTTP does with a connection once it has read something.
-#[derive(Clone, Copy)]
-enum Odd {
-    Close(&'static str),
-    Silent(&'static str),
-}
-
-/// Starts a server that counts connections, and requests on them.
-async fn odd(odd: Odd) -> (SocketAddr, Arc<AtomicUsize>, Arc<AtomicUsize>) {
+/// Starts a server below HTTP that keeps its connections open, and counts connections and requests.
+async fn silent() -> (SocketAddr, Arc<AtomicUsize>, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let (address, counts) = (listener.local_addr().expect("bound"), [(); 2].map(|()| Arc::new(AtomicUsize::new(0))));
     let [connections, requests] = counts.clone();
     tokio::spawn(async move {
         while let Ok((connection, _)) = listener.accept().await {
             connections.fetch_add(1, Ordering::SeqCst);
-            tokio::spawn(serve(connection, odd, Arc::clone(&requests)));
+            tokio::spawn(serve(connection, Arc::clone(&requests)));
         }
     });
     let [connections, requests] = counts;
     (address, connections, requests)
 }
 
-async fn serve(mut connection: TcpStream, odd: Odd, requests: Arc<AtomicUsize>) -> std::io::Result<()> {
+async fn serve(mut connection: TcpStream, requests: Arc<AtomicUsize>) -> std::io::Result<()> {
     let mut request = [0; 16 << 10];
     while connection.read(&mut request).await? > 0 {
         requests.fetch_add(1, Ordering::SeqCst);
-        let (Odd::Close(start) | Odd::Silent(start)) = odd;
-        connection.write_all(start.as_bytes()).await?;
-        if let Odd::Close(_) = odd {
-            return connection.shutdown().await;
-        }
+        connection.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").await?;
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn a_lost_answer_is_an_error_and_the_call_was_sent_once() {
-    let brief = brief();
-    let (never, half) =
-        (format!("no answer within {brief:?}"), format!("status 200, but the body was incomplete after {brief:?}"));
-    for (case, what, said, call_limit) in [
-        ("closed before an answer", Odd::Close(""), "the connection broke", patience()),
-        ("closed within the head", Odd::Close("HTTP/1.1 200"), "the connection broke", patience()),
-        ("not HTTP", Odd::Close("SSH-2.0-x\r\n\r\n"), "the connection broke", patience()),
-        (
-            "closed within the body",
-            Odd::Close("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{"),
-            "status 200, but the body is incomplete",
-            patience(),
-        ),
-        ("no answer in time", Odd::Silent(""), never.as_str(), brief),
-        (
-            "a body that does not end",
-            Odd::Silent("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{"),
-            half.as_str(),
-            brief,
-        ),
-    ] {
-        let methods = [ActionMethod::Post(json!({}).into()), ActionMethod::Put(json!({}).into()), ActionMethod::Get];
-        join_all(methods.map(async |method| {
-            let (address, connections, requests) = odd(what).await;
-            let action = action(method);
-            let error = call(&format!("http://{address}"), &action, limits(call_limit)).await.expect_err(case);
-            assert_eq!(
-                (error.failure.clone(), error.effect()),
-                (Failure::NoAnswer, Effect::Unknown),
-                "{case}: {error}"
-            );
-            assert!(error.message.starts_with(said), "{case}: {error}");
-            assert_eq!(error.operation, action.operation(&Preset::SERVICE), "{case}");
-            assert_eq!((connections.load(Ordering::SeqCst), requests.load(Ordering::SeqCst)), (1, 1), "{case}");
-        }))
-        .await;
-    }
-}
-
-#[tokio::test]
 async fn a_connection_is_never_used_again() {
-    // The server keeps its connections open; the client does not reuse them.
-    let (address, connections, requests) = odd(Odd::Silent("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")).await;
+    let (address, connections, requests) = silent().await;
     let url = format!("http://{address}");
     let client = client(&url, ActionLimits::default());
     for _ in 0..3 {

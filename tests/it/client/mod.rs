@@ -3,9 +3,7 @@
 mod actions;
 mod certificates;
 mod dns;
-mod exported;
 mod fence;
-mod limits;
 mod observed;
 mod operations;
 mod pauses;

@@ -1,6 +1,5 @@
 //! What each operation sends, and how it interprets a success.
 
-use connect_api::api::DeploymentPaths;
 use connect_api::api::{ConnectApi, PageRequest, Selector};
 use connect_api::error::Failure;
 use connect_api::model::{DeploymentStatus, RedeployAction};
@@ -29,36 +28,6 @@ async fn send_all(api: &dyn ConnectApi) {
     let _ = api.undeploy(&key(), no_hurry()).await;
     let _ = api.connector(&id()).await;
     let _ = api.connector(&key()).await;
-}
-
-#[tokio::test]
-async fn each_operation_is_one_request_to_the_path_of_the_contract() {
-    for (paths, create, update_by_key) in [
-        (DeploymentPaths::Project, "POST /demo/deployments", "POST /demo/deployments/key=tax"),
-        (DeploymentPaths::Unscoped, "POST /deployments", "POST /deployments/key=tax"),
-    ] {
-        let remote = Remote::start(|_| answer(500, "")).await;
-        let api = remote.client_with(clock::Clock::system(), |settings| {
-            settings.deployment_paths = paths;
-        });
-        send_all(&api).await;
-        let seen: Vec<_> = remote.seen().into_iter().map(|seen| seen.line).collect();
-        assert_eq!(
-            seen,
-            [
-                "GET /demo/deployments?limit=100&offset=200",
-                "GET /demo/deployments/42",
-                "GET /demo/deployments/key=tax",
-                create,
-                "POST /demo/deployments/42",
-                update_by_key,
-                "DELETE /demo/deployments/42",
-                "DELETE /demo/deployments/key=tax",
-                "GET /connectors/42",
-                "GET /connectors/key=tax",
-            ]
-        );
-    }
 }
 
 #[tokio::test]
@@ -93,33 +62,6 @@ async fn requests_state_who_calls_and_what_they_accept_and_bodies_are_those_of_t
         body("POST /demo/deployments/42"),
         json!({"version": 3, "actions": [{"action": "redeploy", "skipScripts": false, "updateConnector": false}]})
     );
-}
-
-#[tokio::test]
-async fn every_status_of_success_is_one() {
-    for status in [200, 201, 202, 203, 299] {
-        let remote = Remote::start(move |_| json_answer(status, &deployment("42"))).await;
-        let api = remote.client();
-        let created = api.create(&draft("s"), no_hurry()).await.expect("created");
-        assert_eq!((created.id.as_str(), &created.status), ("42", &DeploymentStatus::Queued), "{status}");
-        assert!(api.undeploy(&id(), no_hurry()).await.expect("accepted").is_some(), "{status}");
-        assert!(api.redeploy(&id(), 1, &RedeployAction::default(), no_hurry()).await.expect("accepted").is_some());
-    }
-}
-
-#[tokio::test]
-async fn a_success_that_cannot_be_read_is_reported_without_quoting_it() {
-    for (case, body) in [
-        ("empty", ""),
-        ("HTML", "<html>canary</html>"),
-        ("cut off", r#"{"id":"canary""#),
-        ("another record", r#"{"id":["canary"]}"#),
-    ] {
-        let remote = Remote::start(move |_| answer(200, body)).await;
-        let error = remote.client().create(&draft("s"), no_hurry()).await.expect_err(case);
-        assert_eq!((error.failure.clone(), error.operation), (Failure::Unreadable, "createDeployment"), "{case}");
-        assert!(!format!("{error} {error:?}").contains("canary"), "{case}: {error}");
-    }
 }
 
 #[tokio::test]

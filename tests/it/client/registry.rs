@@ -1,11 +1,9 @@
 //! Registry and staged connectors: what each operation sends, how it interprets the answer, and lists over many pages.
 
 use connect_api::HttpConnect;
-use connect_api::api::{ConnectApi, PageRequest, Selector};
-use connect_api::error::{ApiError, Effect, Failure};
-use connect_api::model::{
-    ConnectorStagedDraft, ConnectorStatus, ConnectorUpdate, ConnectorUpdateAction, IntegrationType, Repository,
-};
+use connect_api::api::{ConnectApi, Selector};
+use connect_api::error::{Effect, Failure};
+use connect_api::model::{ConnectorStagedDraft, ConnectorUpdate, ConnectorUpdateAction, Repository};
 use connect_api::paging;
 use connect_api::registry::{ConnectorQuery, StagedApi};
 use futures::TryStreamExt as _;
@@ -13,16 +11,12 @@ use http::header;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::remote::{Remote, answer, deployment, error_answer, json_answer, no_hurry, settings, with_header};
-
-const PAGE: PageRequest = PageRequest { limit: 50, offset: 150 };
+use super::remote::{
+    Remote, answer, deployment, error_answer, json_answer, no_hurry, settings, with_header,
+};
 
 fn id() -> Selector {
     Selector::Id("42".to_owned())
-}
-
-fn key() -> Selector {
-    Selector::Key("my-tax".to_owned())
 }
 
 fn draft() -> ConnectorStagedDraft {
@@ -63,126 +57,6 @@ fn connector(id: &str) -> Value {
 
 fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
-}
-
-fn narrow() -> ConnectorQuery {
-    ConnectorQuery {
-        text: Some("tax & more".into()),
-        private: Some(false),
-        creator_company: Some("Example/1".into()),
-        integration_types: vec![IntegrationType::Tax, IntegrationType::Psp],
-        sort: words(&["name desc"]),
-    }
-}
-
-/// Sends every operation once, in a fixed order; returns the result of each.
-async fn send_all(api: &HttpConnect) -> Vec<Result<bool, ApiError>> {
-    let found = |answer: Result<Option<_>, ApiError>| answer.map(|found: Option<_>| found.is_some());
-    vec![
-        api.search(&ConnectorQuery::default(), PAGE).await.map(|_| true),
-        api.search(&narrow(), PAGE).await.map(|_| true),
-        api.all_staged(PAGE).await.map(|_| true),
-        found(api.staged(&id()).await),
-        found(api.staged(&key()).await),
-        api.stage(&draft(), no_hurry()).await.map(|_| true),
-        found(api.update(&id(), &update(), no_hurry()).await),
-        found(api.update(&key(), &update(), no_hurry()).await),
-        found(api.discard(&id(), no_hurry()).await),
-        found(api.discard(&key(), no_hurry()).await),
-    ]
-}
-
-const LINES: [&str; 10] = [
-    "GET /connectors/search?limit=50&offset=150",
-    "GET /connectors/search?text=tax+%26+more&private=false&creator.company=Example%2F1\
-        &integrationTypes=tax&integrationTypes=psp&sort=name+desc&limit=50&offset=150",
-    "GET /connectors/drafts?limit=50&offset=150",
-    "GET /connectors/drafts/42",
-    "GET /connectors/drafts/key=my-tax",
-    "POST /connectors/drafts",
-    "POST /connectors/drafts/42",
-    "POST /connectors/drafts/key=my-tax",
-    "DELETE /connectors/drafts/42",
-    "DELETE /connectors/drafts/key=my-tax",
-];
-
-const OPERATIONS: [&str; 10] = [
-    "searchConnectors",
-    "searchConnectors",
-    "queryConnectorsStaged",
-    "getConnectorStagedById",
-    "getConnectorStagedByKey",
-    "createConnectorStaged",
-    "updateConnectorStagedById",
-    "updateConnectorStagedByKey",
-    "deleteConnectorStagedById",
-    "deleteConnectorStagedByKey",
-];
-
-#[tokio::test]
-async fn each_operation_is_one_request_to_the_path_of_the_contract_and_errors_name_it() {
-    let remote = Remote::start(|_| answer(500, "")).await;
-    let outcomes = send_all(&remote.client()).await;
-    let seen = remote.seen();
-    assert_eq!(seen.iter().map(|seen| seen.line.as_str()).collect::<Vec<_>>(), LINES);
-    let operations: Vec<_> = outcomes.into_iter().map(|outcome| outcome.expect_err("status 500").operation).collect();
-    assert_eq!(operations, OPERATIONS);
-    for seen in &seen {
-        let content_type = if seen.line.starts_with("POST") { "application/json" } else { "" };
-        assert_eq!((seen.header("accept"), seen.header("content-type")), ("application/json", content_type));
-        assert_eq!((seen.token(), seen.body.is_empty()), (1, content_type.is_empty()), "{}", seen.line);
-    }
-    let body = |at: usize| serde_json::from_str::<Value>(&seen[at].body).expect("JSON");
-    assert_eq!(
-        body(5),
-        json!({"key": "my-tax", "name": "Tax", "creator": {"email": "dev@example.com"}, "integrationTypes": ["tax"],
-            "repository": {"url": "https://example.com/tax.git", "tag": "v1"}})
-    );
-    let changes = json!({"version": 3, "actions": [
-        {"action": "setRepository", "url": "https://example.com/tax.git", "tag": "v2"},
-        {"action": "publish", "certification": false},
-    ]});
-    assert_eq!((body(6), body(7)), (changes.clone(), changes));
-}
-
-#[tokio::test]
-async fn successes_are_read_whatever_their_status() {
-    for status in [200, 201, 202] {
-        let remote = Remote::start(move |seen| match seen.line.as_str() {
-            line if line.contains('?') => {
-                let odd = json!({"id": "odd", "version": 2, "integrationTypes": null, "status": "Resting"});
-                let results = json!([connector("1"), null, {"id": 7}, odd]);
-                json_answer(status, &json!({"limit": 50, "offset": 150, "count": 4, "total": 154, "results": results}))
-            }
-            _ => json_answer(status, &staged("42")),
-        })
-        .await;
-        let api = remote.client();
-        for outcome in send_all(&api).await {
-            assert_eq!(outcome, Ok(true), "{status}");
-        }
-        let page = api.search(&narrow(), PAGE).await.expect("a page");
-        let ids: Vec<_> = page.results.iter().map(|connector| connector.id.as_str()).collect();
-        assert_eq!((ids, page.count, page.total), (vec!["1", "odd"], 4, 154));
-        let page = api.all_staged(PAGE).await.expect("a page");
-        assert_eq!(page.results[1].status, ConnectorStatus::Other("Resting".into()));
-    }
-}
-
-#[tokio::test]
-async fn a_404_of_the_service_is_no_error_and_one_of_a_gateway_is() {
-    let service = Remote::start(|_| error_answer(404, "ResourceNotFound", "gone")).await;
-    for (operation, outcome) in OPERATIONS.into_iter().zip(send_all(&service.client()).await) {
-        let expected = match operation {
-            "searchConnectors" | "queryConnectorsStaged" | "createConnectorStaged" => Err(Some(404)),
-            _ => Ok(false),
-        };
-        assert_eq!(outcome.map_err(|error| error.status()), expected, "{operation}");
-    }
-    let gateway = Remote::start(|_| answer(404, "<html>")).await;
-    for outcome in send_all(&gateway.client()).await {
-        assert_eq!(outcome.map_err(|error| error.status()), Err(Some(404)));
-    }
 }
 
 #[tokio::test]

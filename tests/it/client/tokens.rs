@@ -9,10 +9,10 @@ use clock::Clock;
 use connect_api::api::{ConnectApi, Selector};
 use connect_api::error::{Failure, Reaction};
 use connect_api::http::{ASSUMED_LIFE, HttpConnect};
-use futures::future::{join_all, poll_immediate};
+use futures::future::join_all;
 use secrecy::SecretString;
 use serde_json::json;
-use tokio::sync::{Barrier, Semaphore};
+use tokio::sync::Barrier;
 
 use super::remote::{ReceivedRequest, Remote, answer, deployment, error_answer, json_answer, later, stepped, token};
 
@@ -147,70 +147,6 @@ async fn a_call_is_repeated_once_and_only_for_its_token() {
 }
 
 #[tokio::test]
-async fn a_late_refusal_of_a_token_does_not_discard_the_newer_one() {
-    let released = Arc::new(Semaphore::new(0));
-    let remote = Remote::start_slow(
-        {
-            let released = Arc::clone(&released);
-            Arc::new(move |seen| {
-                let released = Arc::clone(&released);
-                Box::pin(async move {
-                    match (seen.token(), seen.line.ends_with("late")) {
-                        (1, true) => {
-                            released.acquire().await.expect("the semaphore is open").forget();
-                            answer(401, "")
-                        }
-                        (1, false) => answer(401, ""),
-                        _ => found(seen),
-                    }
-                })
-            })
-        },
-        later(|seen| token(seen.before + 1)),
-    )
-    .await;
-    let api = Arc::new(remote.client());
-    let late = tokio::spawn({
-        let api = Arc::clone(&api);
-        async move { api.deployment(&Selector::Id("late".to_owned())).await.map(|found| found.is_some()) }
-    });
-    assert_eq!(calls(&api, 1).await, [Ok(true)]);
-    released.add_permits(1);
-    assert_eq!(late.await.expect("no panic"), Ok(true));
-    assert_eq!(remote.tokens().len(), 2);
-}
-
-/// Starts a token endpoint that answers once for each permit.
-async fn gated(api: fn(ReceivedRequest) -> axum::response::Response) -> (Remote, Arc<Semaphore>) {
-    let released = Arc::new(Semaphore::new(0));
-    let remote = Remote::start_slow(later(api), {
-        let released = Arc::clone(&released);
-        Arc::new(move |seen| {
-            let released = Arc::clone(&released);
-            Box::pin(async move {
-                released.acquire().await.expect("the semaphore is open").forget();
-                token(seen.before + 1)
-            })
-        })
-    })
-    .await;
-    (remote, released)
-}
-
-#[tokio::test]
-async fn a_cancelled_caller_leaves_the_renewal_to_the_next_one() {
-    let (remote, released) = gated(found).await;
-    let (api, id) = (remote.client(), id());
-    let mut first = api.deployment(&id);
-    let mut second = api.deployment(&id);
-    assert!(poll_immediate(&mut first).await.is_none());
-    assert!(poll_immediate(&mut second).await.is_none());
-    drop(first);
-    released.add_permits(2);
-    assert!(second.await.expect("the second one is served").is_some());
-}
-
-#[tokio::test]
 async fn refused_credentials_are_one_attempt_for_all_who_wait() {
     for status in [400, 401] {
         let remote = Remote::start_slow(
@@ -257,36 +193,4 @@ async fn refused_credentials_with_invisible_characters_are_named_without_their_v
         }
         assert!(!message.contains("the-secret"), "{case}: {message}");
     }
-}
-
-#[tokio::test]
-async fn without_an_answer_of_the_token_endpoint_nothing_was_sent() {
-    for (case, status, body) in [
-        ("broken", 500, ""),
-        ("forbidden by a gateway", 403, "<html>"),
-        ("HTML", 200, "<html>"),
-        ("empty", 200, ""),
-        ("no token", 200, r#"{"token_type":"Bearer"}"#),
-        ("null", 200, r#"{"access_token":null}"#),
-        ("empty token", 200, r#"{"access_token":""}"#),
-        ("a token that no header can hold", 200, r#"{"access_token":"a\nb"}"#),
-        ("another kind of token", 200, r#"{"access_token":"t","token_type":"mac"}"#),
-    ] {
-        let remote = Remote::start_slow(later(found), later(move |_| answer(status, body))).await;
-        let error = remote.client().deployment(&id()).await.expect_err(case);
-        assert_eq!(error.failure, Failure::NotSent, "{case}");
-        assert!(error.message.contains(&format!("token endpoint {}/oauth/token", remote.url())), "{}", error.message);
-        assert!(remote.seen().is_empty(), "{case}");
-    }
-}
-
-#[tokio::test]
-async fn an_unreachable_token_endpoint_is_named() {
-    let remote = Remote::start(found).await;
-    let (closed, _socket) = crate::addresses::closed();
-    let settings = super::remote::settings(&remote.url(), &format!("http://{closed}"));
-    let api = HttpConnect::new(settings, Clock::system()).expect("a client");
-    let error = api.deployment(&id()).await.expect_err("no token");
-    assert_eq!(error.failure, Failure::NotSent);
-    assert!(error.message.contains(&closed.to_string()), "{}", error.message);
 }

@@ -110,37 +110,6 @@ fn members(value: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_deployment_passes_its_lifecycle_over_http() {
-    let caller = Caller::new(Options::default()).await;
-    let (status, created) = caller.post("/demo/deployments", &draft("tax")).await;
-    assert_eq!(status, StatusCode::CREATED, "{created}");
-    assert_eq!(created["status"], "Deploying");
-    let id = created["id"].as_str().expect("it is a string").to_owned();
-    assert_eq!(uuid::Uuid::parse_str(&id).expect("it is a UUID").get_version_num(), 4);
-
-    caller.step(2);
-    let (_, read) = caller.get("/demo/deployments/key=tax").await;
-    assert_eq!(read["status"], "Deploying");
-    caller.step(3);
-    let (_, read) = caller.get(&format!("/demo/deployments/{id}")).await;
-    assert_eq!(read["status"], "Deployed");
-
-    let redeploy = json!({"version": read["version"], "actions": [{"action": "redeploy", "skipScripts": false}]});
-    let (status, updated) = caller.post(&format!("/demo/deployments/{id}"), &redeploy).await;
-    assert_eq!((status, &updated["status"]), (StatusCode::CREATED, &json!("Deploying")));
-    let (status, conflict) = caller.post("/demo/deployments/key=tax", &redeploy).await;
-    assert_eq!((status, &conflict["errors"][0]["code"]), (StatusCode::CONFLICT, &json!("ConcurrentModification")));
-    caller.step(5);
-    let (status, deleted) = caller.call(Method::DELETE, &format!("/demo/deployments/{id}"), None).await;
-    assert_eq!((status, &deleted["status"]), (StatusCode::ACCEPTED, &json!("Undeploying")));
-    caller.step(3);
-    for path in [format!("/demo/deployments/{id}"), "/demo/deployments/key=tax".to_owned()] {
-        let (status, gone) = caller.get(&path).await;
-        assert_eq!((status, &gone["errors"][0]["code"]), (StatusCode::NOT_FOUND, &json!("ResourceNotFound")));
-    }
-}
-
-#[tokio::test]
 async fn records_have_the_members_of_the_contract_and_no_secret() {
     let caller = Caller::new(Options::default()).await;
     caller.post("/demo/deployments", &draft("tax")).await;
@@ -187,19 +156,6 @@ async fn records_have_the_members_of_the_contract_and_no_secret() {
     assert_eq!((status, &same), (StatusCode::OK, &connector));
     let (status, _) = caller.get("/connectors/key=demo-staged").await;
     assert_eq!(status, StatusCode::NOT_FOUND, "a staged connector is not published");
-}
-
-#[tokio::test]
-async fn paths_without_the_project_answer_like_those_with_it() {
-    let caller = Caller::new(Options::default()).await;
-    let (status, created) = caller.post("/deployments", &draft("tax")).await;
-    assert_eq!((status, &created["key"]), (StatusCode::CREATED, &json!("tax")));
-    caller.step(5);
-    let redeploy = json!({"version": 1, "actions": [{"action": "redeploy"}]});
-    let (status, updated) = caller.post("/deployments/key=tax", &redeploy).await;
-    assert_eq!((status, &updated["id"]), (StatusCode::CREATED, &created["id"]));
-    let counts = caller.server.counts();
-    assert_eq!((counts["createDeploymentUnscoped"], counts["updateDeploymentByKeyUnscoped"]), (1, 1));
 }
 
 #[tokio::test]

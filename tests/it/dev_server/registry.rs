@@ -51,59 +51,6 @@ impl Caller {
 }
 
 #[tokio::test]
-async fn a_connector_goes_from_create_over_preview_to_a_published_one_that_is_deployed() {
-    let caller = Caller::new(Options::default()).await;
-    let (status, created) = caller.post("/connectors/drafts", &staged("mine")).await;
-    assert_eq!(status, StatusCode::CREATED, "{created}");
-    assert_eq!((&created["status"], &created["isPreviewable"]), (&json!("Draft"), &json!("none")));
-    let id = created["id"].as_str().expect("it is a string");
-    let preview = deployment("preview", &json!({"id": id, "version": created["version"], "staged": true}));
-    let (status, refused) = caller.post("/demo/deployments", &preview).await;
-    assert_eq!((status.as_u16(), codes(&refused)), (400, vec!["ConnectorStagedNotPreviewable"]));
-
-    let (status, asked) = caller.change(json!([{"action": "updatePreviewable"}])).await;
-    assert_eq!((status, &asked["isPreviewable"]), (StatusCode::CREATED, &json!("pending")));
-    caller.step(5);
-    let (_, read) = caller.get(&format!("/connectors/drafts/{id}")).await;
-    assert_eq!((&read["isPreviewable"], &read["version"]), (&json!("true"), &asked["version"]));
-    let preview = deployment("preview", &json!({"id": id, "version": read["version"], "staged": true}));
-    let (status, deployed) = caller.post("/demo/deployments", &preview).await;
-    assert_eq!(status, StatusCode::CREATED, "{deployed}");
-    assert_eq!((&deployed["type"], &deployed["connector"]["id"]), (&json!("preview"), &json!(id)));
-    assert!(deployed["details"]["build"]["id"].is_string());
-
-    caller.change(json!([{"action": "publish", "certification": true}])).await;
-    let sandbox = deployment("sandbox", &json!({"key": "mine"}));
-    let (_, refused) = caller.post("/demo/deployments", &sandbox).await;
-    assert_eq!(codes(&refused), ["ConnectorReferenceNotFound"]);
-    caller.step(15);
-    let (_, published) = caller.get("/connectors/key=mine").await;
-    assert_eq!(
-        (&published["version"], &published["certified"], &published["private"]),
-        (&json!(1), &json!(true), &json!(false))
-    );
-    assert_eq!(caller.keys("/connectors/search?key=mine").await, (1, vec!["mine".to_owned()]));
-    let (status, deployed) = caller.post("/demo/deployments", &sandbox).await;
-    assert_eq!(status, StatusCode::CREATED, "{deployed}");
-    caller.step(5);
-    let (_, read) = caller.get("/demo/deployments/key=sandbox").await;
-    assert_eq!((&read["status"], &read["connector"]["version"]), (&json!("Deployed"), &json!(1)));
-
-    let actions = json!([{"action": "setRepository", "tag": "1.1.0"}, {"action": "publish", "certification": true}]);
-    let (status, processing) = caller.change(actions).await;
-    assert_eq!((status, &processing["repository"]["url"]), (StatusCode::CREATED, &json!(KIT)));
-    caller.step(15);
-    let (_, published) = caller.get("/connectors/key=mine").await;
-    assert_eq!((&published["version"], &published["repository"]["tag"]), (&json!(2), &json!("1.1.0")));
-    let newest = json!({"version": read["version"], "actions": [{"action": "redeploy", "updateConnector": true}]});
-    let (status, moved) = caller.post("/demo/deployments/key=sandbox", &newest).await;
-    assert_eq!((status, &moved["connector"]["version"]), (StatusCode::CREATED, &json!(2)), "{moved}");
-    assert_eq!(moved["applications"].as_array().map(Vec::len), Some(1), "the new application was not named");
-    let old = deployment("old", &json!({"key": "mine", "version": 1}));
-    assert_eq!(caller.post("/demo/deployments", &old).await.1["connector"]["version"], 1);
-}
-
-#[tokio::test]
 async fn records_have_the_members_of_the_contract() {
     let caller = Caller::new(Options::default()).await;
     let (_, created) = caller.post("/connectors/drafts", &staged("mine")).await;
@@ -245,27 +192,6 @@ async fn an_unlisted_connector_stays_deployed_and_cannot_be_deployed_again() {
     assert_eq!(codes(&refused), ["ConnectorReferenceNotFound"]);
     let again = json!({"version": 1, "actions": [{"action": "redeploy", "updateConnector": true}]});
     assert_eq!(caller.post("/demo/deployments/key=old", &again).await.0, StatusCode::CREATED);
-}
-
-#[tokio::test]
-async fn a_preview_moves_to_the_staged_version_while_that_is_deployable() {
-    let caller = Caller::new(Options::default()).await;
-    caller.post("/connectors/drafts", &staged("mine")).await;
-    caller.change(json!([{"action": "updatePreviewable"}])).await;
-    caller.step(5);
-    caller.post("/demo/deployments", &deployment("preview", &json!({"key": "mine", "staged": true}))).await;
-    caller.step(5);
-    let tag = json!([{"action": "setRepository", "tag": "1.1.0"}, {"action": "updatePreviewable"}]);
-    let (_, changed) = caller.change(tag).await;
-    let redeploy = json!({"version": 1, "actions": [{"action": "redeploy", "updateConnector": true}]});
-    let (status, refused) = caller.post("/demo/deployments/key=preview", &redeploy).await;
-    assert_eq!((status.as_u16(), codes(&refused)), (400, vec!["DeploymentConnectorUpdateFailure"]), "it is pending");
-    caller.step(5);
-    let (status, moved) = caller.post("/demo/deployments/key=preview", &redeploy).await;
-    assert_eq!((status, &moved["connector"]["version"]), (StatusCode::CREATED, &changed["version"]));
-    assert_eq!(moved["applications"].as_array().map(Vec::len), Some(1), "the new application was not named");
-    let stale = deployment("late", &json!({"key": "mine", "staged": true, "version": 1}));
-    assert_eq!(codes(&caller.post("/demo/deployments", &stale).await.1), ["ConnectorReferenceNotFound"]);
 }
 
 #[tokio::test]

@@ -204,22 +204,6 @@ fn lagging_reads_show_the_previous_state() {
 }
 
 #[test]
-fn only_the_owner_sees_it_and_the_listed_projects_may_use_it() {
-    let mut stage = Stage::with_mine(&[]);
-    stage.act(&json!({"action": "addPrivateProject", "privateProject": "us-central1.gcp:other"}));
-    let record = stage.book.named(&by_key()).expect("the connector exists");
-    for (project, knows, may_use) in [("demo", true, true), ("other", false, true), ("third", false, false)] {
-        assert_eq!((record.is_known_to(project), record.definition.is_open_to(project)), (knows, may_use), "{project}");
-        assert_eq!(stage.book.read(&[project.to_owned()], &by_key(), stage.now).is_ok(), knows, "{project}");
-    }
-    stage.act(&json!({"action": "removePrivateProject", "privateProject": "us-central1.gcp:other"}));
-    stage.act(&json!({"action": "removePrivateProject", "privateProject": "europe-west1.gcp:demo"}));
-    let record = stage.book.named(&by_key()).expect("the connector exists");
-    assert!(record.definition.is_open_to("demo"), "with an empty list only the owner");
-    assert!(!record.definition.is_open_to("other"));
-}
-
-#[test]
 fn a_delete_removes_the_published_versions_and_frees_the_key() {
     for (choice, seconds, free) in [("key-held=0s", 0, true), ("key-held=5s", 4, false), ("key-held=5s", 5, true)] {
         let mut stage = Stage::with_mine(&[choice]);

@@ -78,16 +78,6 @@ fn a_key_is_free_at_once_or_exactly_after_its_hold_and_held_only_in_its_project(
 }
 
 #[test]
-fn values_of_a_create_show_at_the_start_or_at_the_end_as_chosen() {
-    for (choices, shown) in [(&[][..], true), (&["values-show=end"][..], false)] {
-        let mut stage = Stage::new(choices);
-        let created = stage.create(&draft("tax", &[("LOG_LEVEL", "debug")], "token"));
-        let values = &created.applications[0].standard_configuration;
-        assert_eq!(values.iter().any(|value| value.value == "debug"), shown, "{choices:?}");
-    }
-}
-
-#[test]
 fn the_list_of_all_deployments_shows_the_current_status() {
     let mut stage = Stage::new(&["redeploy-shows-old=1m"]);
     let first = stage.live("tax");

@@ -279,16 +279,6 @@ fn undeploying_removes_the_deployment_or_ends_as_undeploy_failed() {
 }
 
 #[test]
-fn a_delete_during_a_build_undeploys() {
-    let mut stage = Stage::new(&[]);
-    let id = stage.create(&draft("tax", &[], "token")).id;
-    stage.step(LASTS / 2);
-    assert_eq!(stage.undeploy(&id).expect("accepted").status, Undeploying);
-    stage.step(LASTS / 2);
-    assert_eq!(stage.status(&id), None);
-}
-
-#[test]
 fn values_stay_where_none_are_sent_and_scripts_are_skipped_where_asked() {
     let mut stage = Stage::new(&[]);
     let id = stage.live("tax");
@@ -384,35 +374,6 @@ fn values_show_and_are_normalised_as_chosen() {
 }
 
 #[test]
-fn keys_are_free_at_once_or_later() {
-    for (choices, free) in [(&[][..], true), (&["key-held=1m"], false)] {
-        let mut stage = Stage::new(choices);
-        let id = stage.live("tax");
-        stage.undeploy(&id).expect("accepted");
-        stage.step(LASTS);
-        let draft = draft("tax", &[], "token");
-        let created = stage.world.create("demo", &draft, true, stage.now);
-        assert_eq!(created.is_ok(), free, "{choices:?}");
-        stage.step(Duration::from_mins(1));
-        if !free {
-            stage.create(&draft);
-        }
-    }
-}
-
-#[test]
-fn only_a_redeploy_that_asks_for_it_moves_to_the_newer_connector() {
-    let mut stage = Stage::new(&[]);
-    let id = stage.live("tax");
-    assert_eq!(stage.world.raise_connector("demo-connector", false, |_| {}).expect("it exists"), 2);
-    stage.redeploy(&id, &RedeployAction::default()).expect("it is idle");
-    stage.step(LASTS);
-    assert_eq!(stage.read(&id).map(|read| read.connector.version), Some(1));
-    let update = RedeployAction { update_connector: true, ..Default::default() };
-    assert_eq!(stage.redeploy(&id, &update).expect("it is idle").connector.version, 2);
-}
-
-#[test]
 fn changes_by_others_are_visible() {
     let mut stage = Stage::new(&[]);
     let id = stage.live("tax");
@@ -427,19 +388,4 @@ fn changes_by_others_are_visible() {
     assert_eq!((&read.status, read.report()[0].title.as_str()), (&Failed, "Broken"));
     stage.world.remove(&id, stage.now).expect("it exists");
     assert_eq!(stage.status(&id), None);
-}
-
-#[test]
-fn a_restart_resumes_from_the_saved_state() {
-    let mut stage = Stage::new(&[]);
-    let id = stage.create(&draft("tax", &[], "canary-41")).id;
-    stage.world.raise_connector("demo-connector", false, |_| {}).expect("it exists");
-    let kept = serde_json::to_string(stage.world.kept()).expect("it is JSON");
-    assert!(!kept.contains("canary-41"));
-    let mut restarted = Stage::new(&[]);
-    restarted.world.restore(serde_json::from_str(&kept).expect("it can be parsed"));
-    restarted.step(LASTS);
-    assert_eq!(restarted.status(&id), Some(Deployed));
-    assert_eq!(restarted.world.secured_is(&id, Some("service"), "API_TOKEN", "canary-41"), Some(true));
-    assert_eq!(restarted.world.raise_connector("demo-connector", false, |_| {}).expect("it exists"), 3);
 }

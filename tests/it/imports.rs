@@ -228,35 +228,3 @@ fn no_folders_of_the_controllers_import_each_other_in_a_circle() {
     assert!(arrows.len() > 100, "they use each other");
     assert_eq!(circles(&arrows), Vec::<String>::new());
 }
-
-#[test]
-fn a_circle_is_found_through_imports_lists_and_paths() {
-    let source = |path: &str, text: &str| Source {
-        path: path.to_owned(),
-        crate_name: String::new(),
-        file: path.into(),
-        words: sources::words(text),
-        attributes: Vec::new(),
-    };
-    for (case, one, other, expected) in [
-        ("none", "use super::b::Low; struct High;", "struct Low;", 0),
-        ("direct", "use super::b::Low; struct High;", "use super::a::High; struct Low;", 2),
-        ("in a list", "use super::b::{self, Low}; struct High;", "use crate::{a::High}; struct Low;", 2),
-        ("renamed", "use super::b::Low as Other; struct High;", "use super::a::High; struct Low;", 2),
-        ("a path", "struct High(super::b::Low);", "struct Low(crate::a::High);", 2),
-        ("through a module", "use super::b; struct High(b::Low);", "use super::a; struct Low(a::High);", 2),
-        ("through the root", "use crate::Low; struct High;", "use crate::High; struct Low;", 2),
-        ("nested lists", "use crate::{b::{Low, Other}}; struct High;", "use super::{a::{High}}; struct Low;", 3),
-        ("a name of another crate", "use b::Low; struct High;", "use super::a::High; struct Low;", 0),
-    ] {
-        let sources = [
-            source("lib.rs", "mod a; mod b; pub use a::*; pub use b::Low;"),
-            source("a.rs", one),
-            source("b.rs", other),
-        ];
-        let found = Crate::new(sources.iter());
-        let arrows = found.arrows().into_iter();
-        let arrows = arrows.map(|(from, to, name)| Arrow { from: from.concat(), to: to.concat(), name }).collect();
-        assert_eq!(circles(&arrows).len(), expected, "{case}: {arrows:?}");
-    }
-}

@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod architecture;
-mod bench;
 mod chart;
 mod client;
 mod commands;

@@ -246,34 +246,3 @@ fn quoted(text: &str, mark: char) -> usize {
     }
     panic!("a text does not end")
 }
-
-#[test]
-fn sources_are_split_into_words() {
-    for (text, expected) in [
-        ("a::b // c\nd", &["a", "::", "b", "d"][..]),
-        ("say(\"x // \\\" y\", 'c', '\\'')", &["say", "(", "\"x // \\\" y\"", ",", "'c'", ",", "'\\''", ")"]),
-        ("fn f<'a>(x: &'a str)", &["fn", "f", "<", "'", "a", ">", "(", "x", ":", "&", "'", "a", "str", ")"]),
-        ("r#\"a \"b\" c\"# b\"d\"", &["r#\"a \"b\" c\"#", "b\"d\""]),
-    ] {
-        assert_eq!(words(text), expected, "{text}");
-    }
-}
-
-#[test]
-fn code_that_is_only_for_tests_is_left_out() {
-    let sources = all();
-    assert!(sources.len() > 80, "{} files were read", sources.len());
-    let paths: Vec<_> = sources.iter().map(|source| source.path.as_str()).collect();
-    for (path, expected) in [
-        ("controllers/remote/circuit_breaker.rs", true),
-        ("controllers/remote/circuit_breaker_tests.rs", false),
-        ("controllers/remote/testing.rs", false),
-        ("dev-server/world/elsewhere.rs", true),
-        ("dev-server/world/life_tests.rs", false),
-    ] {
-        assert_eq!(paths.contains(&path), expected, "{path}");
-    }
-    let left: Vec<_> = paths.iter().filter(|path| path.contains("tests")).collect();
-    assert_eq!(left, Vec::<&&str>::new());
-    assert!(sources.iter().all(|source| !source.says("mod tests")));
-}

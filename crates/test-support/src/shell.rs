@@ -152,24 +152,3 @@ fn program(words: Command) -> Command {
     };
     words.into_iter().skip_while(|word| KEYWORDS.contains(&word.as_str()) || is_setting(word)).collect()
 }
-
-#[test]
-fn commands_are_read_as_a_shell_reads_them() {
-    for (case, script, expected) in [
-        ("one", "kubectl get cdep", &["kubectl|get|cdep"][..]),
-        ("a comment", "a b # c d\n# e\nf", &["a|b", "f"]),
-        ("quotes", "a 'b c' \"d \\\" e\"", &["a|b c|d \" e"]),
-        ("a pipe over two lines", "a |\n  b \\\n c", &["a", "b|c"]),
-        ("a command substitution in a word", "a x=\"$(date +%s)\" -f", &["date|+%s", "a|x=ANSWER|-f"]),
-        ("a file that is written", "a b > c.yaml", &["a|b"]),
-        ("a here document", "a -f - <<EOF\nkind: B\nEOF\nc", &["a|-f|-", "c"]),
-        ("a loop", "for n in $(a -o name); do\n  b \"$n\"\ndone", &["a|-o|name", "b|$n"]),
-        ("variables", "export A=b\nC=d e f\nG=h", &["export|A=b", "e|f"]),
-        ("a sourced file", "source <(a b)", &["a|b", "source"]),
-        ("all separators", "a && b || c; d", &["a", "b", "c", "d"]),
-    ] {
-        let found: Vec<_> = commands(script).into_iter().map(|command| command.join("|")).collect();
-        assert_eq!(found, expected, "{case}");
-    }
-    assert_eq!(typed("$ a \\\n  b\nanswer\n$ c\n"), "a \\\n  b\nc\n");
-}

@@ -96,13 +96,3 @@ fn few_blocks_are_not_checked() {
     }
     assert!(left_out.len() <= 17, "{} of {} blocks are not checked", left_out.len(), all.len());
 }
-
-#[test]
-fn blocks_are_found_with_their_language_and_their_marker() {
-    let page =
-        "a\n\n```sh\none\n```\n\n<!-- not checked: no such thing -->\n\n   ```yaml\n   two:\n     three\n   ```\n";
-    let blocks = of("page", page);
-    assert_eq!((blocks[0].line, blocks[0].language.as_str(), blocks[0].text.as_str()), (3, "sh", "one\n"));
-    assert_eq!((&blocks[0].not_checked, blocks[1].not_checked.as_deref()), (&None, Some("no such thing")));
-    assert_eq!(blocks[1].text, "two:\n  three\n");
-}

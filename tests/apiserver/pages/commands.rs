@@ -259,22 +259,3 @@ fn known_value(path: &str) -> Result<(), String> {
     }
     Ok(())
 }
-
-#[tokio::test]
-async fn wrong_commands_are_detected() {
-    let mut kubectl = Kubectl { sandbox: Sandbox::new().await, flags: BTreeMap::new() };
-    for command in [
-        "connect-operator plan --file x.yaml",
-        "connect-operator deploy",
-        "kubectl get cdeps",
-        "kubectl get cdep --al",
-        "kubectl gett cdep",
-        "kubectl wait cdep/tax --fro=condition=Ready",
-        "helm install connect-operator chart --namspace x",
-        "helm instal connect-operator chart",
-        "terraform apply",
-    ] {
-        let words: Vec<_> = command.split(' ').map(ToOwned::to_owned).collect();
-        assert!(understood(&mut kubectl, &words).await.is_err(), "{command}");
-    }
-}

@@ -179,15 +179,3 @@ fn anchor(title: &str) -> String {
     let kept = title.chars().filter(|sign| sign.is_alphanumeric() || matches!(sign, ' ' | '-' | '_'));
     kept.map(|sign| if sign == ' ' { '-' } else { sign.to_ascii_lowercase() }).collect()
 }
-
-#[test]
-fn anchors_are_those_of_forges() {
-    for (title, expected) in [
-        ("How to debug", "how-to-debug"),
-        ("Every field of `spec`", "every-field-of-spec"),
-        ("`connect-operator run`", "connect-operator-run"),
-        ("SecretMissing", "secretmissing"),
-    ] {
-        assert_eq!(anchor(title), expected);
-    }
-}

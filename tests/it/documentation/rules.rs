@@ -57,16 +57,3 @@ fn numbers(text: &str, blank: char) -> Vec<u32> {
     }
     found
 }
-
-#[test]
-fn numbers_of_rules_are_read() {
-    for (text, blank, expected) in [
-        ("3_the_key", '_', &[3][..]),
-        ("20_22_and_23_what", '_', &[20, 22, 23]),
-        ("17 to 19 of it", ' ', &[17, 18, 19]),
-        ("14, the rest", ' ', &[14]),
-        ("r of the game", ' ', &[]),
-    ] {
-        assert_eq!(numbers(text, blank), expected, "{text}");
-    }
-}

@@ -109,21 +109,6 @@ fn no_page_names_a_scope_or_a_combination_that_the_table_does_not_have() {
 }
 
 #[test]
-fn a_combination_that_nothing_needs_is_noticed() {
-    for (text, known) in [
-        ("It needs `manage_connectors_deployments` and `view_connectors`, or `manage_project`.", true),
-        ("It needs `manage_connectors_deployments:{projectKey}`.", true),
-        ("It needs `manage_project` and `manage_api_clients`.", true),
-        ("It needs `manage_connector_deployments`.", false),
-        ("It needs `manage_orders` to be deployed.", true),
-        ("It needs `manage_connectors` and `view_connectors_deployments`.", false),
-        ("It needs `manage_project` and `manage_orders` and view_extensions.", false),
-    ] {
-        assert_eq!(is_known(&scopes(text)), known, "{text}");
-    }
-}
-
-#[test]
 fn messages_take_the_names_of_scopes_from_the_table() {
     let places = ["controllers", "cli", "connect-api"];
     let sources = sources::all().iter().filter(|source| places.iter().any(|place| source.is_below(place)));

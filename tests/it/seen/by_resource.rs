@@ -128,18 +128,3 @@ fn an_alert_by_resource_names_the_resource_and_the_reason() {
         }
     }
 }
-
-#[test]
-fn selectors_are_read_with_their_labels() {
-    let expression = "max by (name) ( kube_a{b=~\"c|d\",e!=\"f\"} or (kube_g) )";
-    let found = Selector::of(expression);
-    assert_eq!(found.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), ["kube_a", "kube_g"]);
-    for (labels, expected) in [
-        (&[("b", "c")][..], true),
-        (&[("b", "d"), ("e", "g")], true),
-        (&[("b", "x")], false),
-        (&[("b", "c"), ("e", "f")], false),
-    ] {
-        assert_eq!(found[0].selects("kube_a", &labels.iter().copied().collect()), expected, "{labels:?}");
-    }
-}

@@ -37,10 +37,9 @@ lint:
 golden:
     UPDATE_GOLDEN=1 cargo test --test it -- crds documentation chart
 
-# Rewrite the pictures of the console of the dev server and of the dashboard (Chromium, Prometheus; a few minutes).
+# Rewrite the picture of the console of the dev server (Chromium).
 picture:
     UPDATE_PICTURES=1 REQUIRE_CHROMIUM=1 cargo test --test it -- console::the_page_can_be_read
-    UPDATE_PICTURES=1 cargo test --test apiserver -- seen::picture
 
 # Record the demo as the picture of the README.
 recording:

@@ -7,7 +7,6 @@ mod counted;
 mod hanging;
 mod kube_state_metrics;
 mod log_filter;
-mod picture;
 mod prometheus;
 mod spans;
 mod traced;

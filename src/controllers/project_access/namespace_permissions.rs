@@ -188,9 +188,10 @@ impl Index {
     fn put(&mut self, namespace: &str, labels: Option<Labels>) -> Changes {
         let before = self.labels.remove(namespace);
         let allows = |allowed: &AllowedNamespaces, labels: &Option<Labels>| allowed.allow(namespace, labels.as_ref());
-        let changed = self.projects.iter().filter(|(_, allowed)| allows(allowed, &before) != allows(allowed, &labels));
-        let concerned = |name| (ObjectRef::cluster_project(name), BTreeSet::from([namespace.to_owned()]));
-        let changes = changed.map(|(name, _)| concerned(name)).collect();
+        let concerned =
+            self.projects.iter().filter(|(_, allowed)| allows(allowed, &before) != allows(allowed, &labels));
+        let change = |name| (ObjectRef::cluster_project(name), BTreeSet::from([namespace.to_owned()]));
+        let changes = concerned.map(|(name, _)| change(name)).collect();
         self.labels.extend(labels.map(|labels| (namespace.to_owned(), labels)));
         changes
     }

@@ -11,9 +11,7 @@ use http::header;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::remote::{
-    Remote, answer, deployment, error_answer, json_answer, no_hurry, settings, with_header,
-};
+use super::remote::{Remote, answer, deployment, error_answer, json_answer, no_hurry, settings, with_header};
 
 fn id() -> Selector {
     Selector::Id("42".to_owned())

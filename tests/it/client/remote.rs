@@ -20,7 +20,7 @@ use http::request::Parts;
 use http::{HeaderMap, StatusCode, header};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::TcpListener;
 
 use crate::described::{check_request, prepare};
 
@@ -256,11 +256,4 @@ pub(super) fn draft(secured: &str) -> DeploymentDraft {
             "securedConfiguration": [{"key": "S", "value": secured}]}]
     }))
     .expect("a draft")
-}
-
-/// Returns an address that refuses connections as long as the socket is kept.
-pub(super) fn closed_port() -> (SocketAddr, TcpSocket) {
-    let socket = TcpSocket::new_v4().expect("a socket");
-    socket.bind(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a free port");
-    (socket.local_addr().expect("bound"), socket)
 }

@@ -126,7 +126,9 @@ async fn probes_name_each_check() {
     let new = "[+]ping ok\n[+]crds ok\n[-]first-lists failed: the controllers have not started\nreadyz check failed\n";
     assert_eq!((get("/readyz").await, leader()), (condition("503", new), true));
     let list = |namespace: &str| List { kind: Kind::Deployment.as_str(), namespace: Some(namespace.to_owned()) };
-    [list("shop"), list("yard")].into_iter().for_each(|list| bench.lists.awaits(list));
+    for list in [list("shop"), list("yard")] {
+        bench.lists.awaits(list);
+    }
     let lists = "[+]ping ok\n[+]crds ok\n[-]first-lists failed: 2 lists are not complete\nreadyz check failed\n";
     assert_eq!(get("/readyz").await, condition("503", lists));
     bench.lists.listed(&list("shop"));

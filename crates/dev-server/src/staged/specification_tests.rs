@@ -80,6 +80,17 @@ fn shapes_of_the_file_and_its_applications() {
         ("no applications", "deployAs: []", ""),
         ("JSON", r#"{"deployAs": [{"name": "aa", "applicationType": "assets"}]}"#, ""),
         ("not YAML", "deployAs: [", "line 1"),
+        ("nothing", "---\n", "is empty"),
+        (
+            "a member twice",
+            "deployAs: []\ndeployAs: []",
+            "[file content]: `deployAs` appears twice in the same object: keep one, with the content of both (line 2, column 1)",
+        ),
+        (
+            "a second document",
+            "deployAs: []\n---\ndeployAs: []",
+            "[file content]: a line `---` begins a second document: remove it, and write everything into one (line 3, column 1)",
+        ),
         ("a list", "[a, b]", "[file content]: must be an object (line 1)"),
         ("null", "null", "[file content]: must be an object with the member deployAs, and is empty (line 1)"),
         ("no deployAs", "inheritAs: {}", "[deployAs]: is required"),

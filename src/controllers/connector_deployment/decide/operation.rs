@@ -122,7 +122,7 @@ fn create_found(input: &Input<'_>, operation: &Operation, observed: &ObservedDep
 
 /// Whether secured values are unverified after a lost response: it is not known whether they are those that were sent.
 fn unverified(input: &Input<'_>) -> bool {
-    input.wanted.is_none_or(|wanted| wanted.has_secured())
+    input.wanted.is_none_or(DesiredPayload::has_secured)
 }
 
 /// Rule 5, counted from the end of the quiet period.

@@ -150,7 +150,7 @@ impl Reconciler<'_> {
         let record = inputs.record();
         let comparison = match decision.outcome.drifted().filter(|_| record.is_some()) {
             _ if self.object.spec.drift.policy == DriftPolicy::Ignore => Comparison::Same,
-            Some(true) => Comparison::Different(self.differing(inputs)),
+            Some(true) => Comparison::Different(inputs.differing()),
             Some(false) => Comparison::Same,
             None => Comparison::None,
         };

@@ -7,12 +7,12 @@ use secrecy::ExposeSecret;
 
 use super::super::application_urls::{self, Urls};
 use super::super::applications;
-use super::super::decide::DesiredPayload;
+use super::super::decide::{self, DesiredPayload};
 use super::super::declared::Declared;
 use super::super::desired::{self, Desired};
 use super::super::intent::{self, Target};
 use super::super::observe::{self, RecordRead};
-use super::super::persisted::{Observation, ObservedDeployment};
+use super::super::persisted::{Observation, ObservedDeployment, PersistedState};
 use super::super::registered::Registered;
 use super::super::status::DesiredIdentity;
 use super::super::value_from;
@@ -21,6 +21,7 @@ use crate::controllers::reconcile::record::Stop;
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::event_reason::EventReason;
 use crate::controllers::reporting::reason::Reason;
+use crate::controllers::values::names::{Item, Names, differences};
 use crate::crd::ManagementPolicy;
 
 use super::Reconciler;
@@ -55,6 +56,20 @@ impl Inputs {
             Observation::Present(observed) => Some(observed),
             Observation::Absent { .. } => None,
         }
+    }
+
+    /// Returns the names of the visible values that the remote shows otherwise than they are desired.
+    pub(super) fn differing(&self) -> Vec<Item> {
+        let both = self.observed().zip(self.payload.as_ref());
+        both.map(|(seen, wanted)| differences(&wanted.values, &seen.values).into_keys().cloned().collect())
+            .unwrap_or_default()
+    }
+
+    /// Returns the names of what the deployment has and the spec does not name; `None`: they are not known.
+    pub(super) fn retained(&self, persisted: &PersistedState) -> Option<Names> {
+        let (seen, wanted) = (self.observed()?, self.payload.as_ref()?);
+        let applied = persisted.applied.as_ref().filter(|applied| applied.names.is_some())?;
+        Some(decide::retained(applied, &wanted.payload.names, seen))
     }
 }
 

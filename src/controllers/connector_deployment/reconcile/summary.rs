@@ -3,7 +3,7 @@
 use connect_api::model::Deployment as Record;
 
 use super::super::application_urls;
-use super::super::decide::{self, Decision, Outcome};
+use super::super::decide::{self, Decision, DesiredPayload, Outcome};
 use super::super::persisted::PersistedState;
 use super::super::status::{self, Comparison, DeploymentFacts, Newer, Release, Texts};
 use super::super::{desired, intent, observe, value_from};
@@ -12,7 +12,6 @@ use crate::controllers::reporting::conditions::{self, ConditionUpdate};
 use crate::controllers::reporting::observed_record::ObservedRecord;
 use crate::controllers::reporting::reason::{ConditionState, Reason};
 use crate::controllers::reporting::remedy;
-use crate::controllers::values::names::{Item, Names, differences};
 use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use crate::crd::{ManagementPolicy, UpdatePolicy};
 use crate::names;
@@ -30,7 +29,7 @@ impl Reconciler<'_> {
             (Outcome::ValuesUnknown, Err(condition)) => condition.clone(),
             (Outcome::Refused, _) => self.cache.refusal.clone().unwrap_or_else(ready),
             (Outcome::NotApplied { .. }, _) if ready().reason == Reason::ValuesNotApplied => {
-                status::not_applied(&self.differing(inputs))
+                status::not_applied(&inputs.differing())
             }
             (outcome, desired) => {
                 let condition = status::of_redeploy(ready(), &decision.persisted);
@@ -50,20 +49,6 @@ impl Reconciler<'_> {
         }
     }
 
-    /// Returns the names of the visible values that the remote shows otherwise than they are desired.
-    pub(super) fn differing(&self, inputs: &Inputs) -> Vec<Item> {
-        let both = inputs.observed().zip(inputs.payload.as_ref());
-        both.map(|(seen, wanted)| differences(&wanted.values, &seen.values).into_keys().cloned().collect())
-            .unwrap_or_default()
-    }
-
-    /// Returns the names of what the deployment has and the spec does not name; `None`: they are not known.
-    fn retained(&self, inputs: &Inputs, persisted: &PersistedState) -> Option<Names> {
-        let (seen, wanted) = (inputs.observed()?, inputs.payload.as_ref()?);
-        let applied = persisted.applied.as_ref().filter(|applied| applied.names.is_some())?;
-        Some(decide::retained(applied, &wanted.payload.names, seen))
-    }
-
     /// Decides how texts of the service are shown: masked with the values that were sent, or not at all if these values
     /// are no longer known. While an operation runs, a text may still be about the values that were sent before it.
     fn texts<'k>(&self, inputs: &'k Inputs, persisted: &PersistedState) -> Texts<'k> {
@@ -72,7 +57,7 @@ impl Reconciler<'_> {
         let before = persisted.applied.iter().map(|applied| applied.digest.as_ref());
         let sent: Vec<_> = begun.chain(before).collect();
         // Secured values that were removed from the spec are still in force, and are no longer known here.
-        let retained = self.retained(inputs, persisted);
+        let retained = inputs.retained(persisted);
         let retained = retained.or_else(|| persisted.applied.as_ref().map(|applied| applied.retained.clone()));
         if retained.is_some_and(|retained| retained.has_secured()) {
             return Texts::LeftOut;
@@ -110,8 +95,8 @@ impl Reconciler<'_> {
             persisted,
             condition: condition.clone(),
             comparison,
-            retained: inputs.and_then(|inputs| self.retained(inputs, persisted)),
-            secured: payload.is_none_or(|wanted| wanted.has_secured()),
+            retained: inputs.and_then(|inputs| inputs.retained(persisted)),
+            secured: payload.is_none_or(DesiredPayload::has_secured),
             suspended: spec.suspend,
             newer: inputs.map_or(Newer::Unknown, |inputs| self.newer(inputs, record)),
             wanted: self.identity.clone(),

@@ -1,7 +1,7 @@
 //! Any YAML file as a tree of values with line numbers.
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::Spanned;
+use serde_saphyr::{Error as Cause, Spanned};
 
 use crate::yaml;
 
@@ -34,8 +34,29 @@ impl Node {
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let options = serde_saphyr::options! { strict_booleans: true };
         let read = serde_saphyr::from_str_with_options(text, options);
-        read.map_err(|error| format!("[file content]: {}", yaml::summary(&error)))
+        read.map_err(|error| format!("[file content]: {}", explain(&error)))
     }
+}
+
+/// Returns what is wrong with a file, in words for its author: those of the library about these are for its callers.
+fn explain(error: &Cause) -> String {
+    let mut cause = error;
+    while let Cause::AliasError { error: inner, .. } | Cause::WithSnippet { error: inner, .. } = cause {
+        cause = inner;
+    }
+    let what = match cause {
+        Cause::DuplicateMappingKey { key: Some(key), .. } => {
+            format!("`{key}` appears twice in the same object: keep one, with the content of both")
+        }
+        Cause::MultipleDocuments { .. } => {
+            "a line `---` begins a second document: remove it, and write everything into one".to_owned()
+        }
+        Cause::Eof { .. } => "the file is empty or ends too early: it needs at least `deployAs: []`".to_owned(),
+        _ => return yaml::summary(error),
+    };
+    let place = cause.location().filter(|place| place.line() > 0);
+    let place = place.map(|place| format!(" (line {}, column {})", place.line(), place.column()));
+    what + &place.unwrap_or_default()
 }
 
 impl<'de> Deserialize<'de> for Node {

@@ -2,7 +2,7 @@
 
 use std::sync::{MutexGuard, PoisonError};
 
-/// A [`std::sync::Mutex`] whose lock ignores poisoning: a panic ends only its own reconcile (`controllers/reconcile/panics.rs`),
+/// A [`std::sync::Mutex`] whose lock ignores poisoning: a panic ends only its own reconcile (`operator/reconcile/panics.rs`),
 /// and the next holder must not panic because of it. So each change of what it protects must leave it valid at every
 /// point where the change may panic.
 #[derive(Debug, Default)]

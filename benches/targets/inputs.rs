@@ -5,26 +5,26 @@ use std::sync::Arc;
 
 use connect_api::mask::Masker;
 use connect_api::model::Deployment;
-use connect_operator::controllers::connector_deployment::decide::{DesiredPayload, Input, Intent, TransientState};
-use connect_operator::controllers::connector_deployment::declared::Declared;
-use connect_operator::controllers::connector_deployment::desired::{self, Contents, Desired};
-use connect_operator::controllers::connector_deployment::intent;
-use connect_operator::controllers::connector_deployment::observe::{self, RecordRead};
-use connect_operator::controllers::connector_deployment::persisted::{Applied, Observation, PersistedState, Phase};
-use connect_operator::controllers::connector_deployment::status::{
-    self, Comparison, DeploymentFacts, DesiredIdentity, Newer, Texts,
-};
-use connect_operator::controllers::context::content_cache::Content;
-use connect_operator::controllers::object_ref::ObjectRef;
-use connect_operator::controllers::references::{Named, Source};
-use connect_operator::controllers::reporting::conditions::ConditionUpdate;
-use connect_operator::controllers::reporting::observed_record::ObservedRecord;
-use connect_operator::controllers::reporting::reason::Reason;
-use connect_operator::controllers::values::digest::{DigestKey, KEY_LENGTH};
-use connect_operator::controllers::values::names::Names;
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use connect_operator::crd::shared::RemoteIdentity;
 use connect_operator::crd::{ConnectorDeployment, DeletionPolicy};
+use connect_operator::operator::cluster::references::{Named, Source};
+use connect_operator::operator::context::content_cache::Content;
+use connect_operator::operator::deployment::decide::{DesiredPayload, Input, Intent, TransientState};
+use connect_operator::operator::deployment::declared::Declared;
+use connect_operator::operator::deployment::desired::{self, Contents, Desired};
+use connect_operator::operator::deployment::intent;
+use connect_operator::operator::deployment::observe::{self, RecordRead};
+use connect_operator::operator::deployment::persisted::{Applied, Observation, PersistedState, Phase};
+use connect_operator::operator::deployment::status::{
+    self, Comparison, DeploymentFacts, DesiredIdentity, Newer, Texts,
+};
+use connect_operator::operator::object_ref::ObjectRef;
+use connect_operator::operator::reporting::conditions::ConditionUpdate;
+use connect_operator::operator::reporting::observed_record::ObservedRecord;
+use connect_operator::operator::reporting::reason::Reason;
+use connect_operator::operator::values::digest::{DigestKey, KEY_LENGTH};
+use connect_operator::operator::values::names::Names;
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretSlice};
 use serde_json::{Value, json};

@@ -11,9 +11,9 @@ use kube::config::{InClusterError, Kubeconfig};
 use kube::{Client, Config};
 
 use super::printing::option;
-use crate::controllers::clients::cluster_access::{Access, AccessError};
-use crate::controllers::clients::kube_client::{self, Limits};
 use crate::error_text::with_causes;
+use crate::operator::clients::cluster_access::{Access, AccessError};
+use crate::operator::clients::kube_client::{self, Limits};
 
 /// Heading of the options in the help. `next_help_heading` would also apply to the options that follow these.
 const HEADING: &str = "Cluster options";

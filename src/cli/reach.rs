@@ -9,7 +9,7 @@ use connect_api::http::Limits;
 
 use super::printing::option;
 use super::{CaFileError, authorities};
-use crate::controllers::clients::connect_factory::HttpFactory;
+use crate::operator::clients::connect_factory::HttpFactory;
 
 /// This machine. The list of allowed hosts guards the operator against those who write resources; users of a command
 /// line may call what runs on their own machine.

@@ -3,7 +3,7 @@
 //! The schema validates a manifest first: what it refuses, no controller has to handle. The doc comments of fields are
 //! what `kubectl explain` prints, so they address the user who fills in the field. Nothing here does IO or knows the
 //! remote API; no field can carry the clear text of a secured value. Next: one file for each kind, [`shared`] for the
-//! types that several kinds use, [`schema`] for what the derives cannot express; `controllers/` for the reconcilers.
+//! types that several kinds use, [`schema`] for what the derives cannot express; `operator/` for the reconcilers.
 
 #![allow(clippy::doc_markdown, reason = "the docs of fields are what kubectl explain prints, as plain text")]
 #![allow(unreachable_pub, reason = "the KubeSchema derive repeats each public struct inside a function")]

@@ -1,6 +1,6 @@
 //! `spec.outputs` of a `ConnectorDeployment`: the ConfigMap for the deployment's URLs and topics, and its keys.
 //!
-//! Next: `controllers/connector_deployment/outputs.rs`, which writes it.
+//! Next: `operator/deployment/outputs.rs`, which writes it.
 
 use kube::KubeSchema;
 use schemars::JsonSchema;

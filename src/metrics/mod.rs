@@ -1,6 +1,6 @@
 //! The metrics of a process: one registry, passed down like the clock; nothing else registers metrics.
 //!
-//! Records values, and knows neither resources nor remotes: `controllers/` and HTTP clients report values, these through
+//! Records values, and knows neither resources nor remotes: `operator/` and HTTP clients report values, these through
 //! [`Observer`]. Next: [`families`] for the table of all families, [`labels`]
 //! for the values of their labels; `cli/run/listen.rs` serves them.
 

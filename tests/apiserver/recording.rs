@@ -1,7 +1,7 @@
 //! The recording of the demo in the README shows the demo of today.
 
-use connect_operator::controllers::reporting::event_reason::EventReason;
-use connect_operator::controllers::reporting::reason::Reason;
+use connect_operator::operator::reporting::event_reason::EventReason;
+use connect_operator::operator::reporting::reason::Reason;
 
 use crate::demo::STEPS;
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use clock::later;
 use connect_api::model::{ApplicationConfiguration, RedeployAction};
-use connect_operator::controllers::object_ref::ObjectRef;
+use connect_operator::operator::object_ref::ObjectRef;
 use serde_json::{Value, json};
 
 use crate::cluster::Key;

@@ -10,8 +10,8 @@ use connect_api::action::{ActionAnswer, ActionApi, ActionRequest};
 use connect_api::api::Answer;
 use connect_api::error::Failure as Failed;
 use connect_api::hosts::{AllowedHosts, Endpoint, UrlRefused};
-use connect_operator::controllers::clients::action_factory::ActionFactory;
 use connect_operator::names::DEFAULT_ACTION_HOSTS;
+use connect_operator::operator::clients::action_factory::ActionFactory;
 use http::{Method, StatusCode};
 use jiff::Timestamp;
 

@@ -4,19 +4,19 @@
 //! The driver decides when an event arrives. As in kube's watcher and reflector, a list arrives object by object, as of
 //! the version at which it began, and anything may happen in between: changes of listed objects, which arrive after the
 //! list, and another list, which shows nothing of what was deleted before it. Reconciles see nothing of a list before it is
-//! complete. What an event ends and enqueues is the operator's own code (`controllers/manager/event_handlers.rs`,
+//! complete. What an event ends and enqueues is the operator's own code (`operator/manager/event_handlers.rs`,
 //! `known_objects.rs` and `references/sources.rs`).
 
 use std::collections::{BTreeMap, VecDeque};
 
-use connect_operator::controllers::context::Context;
-use connect_operator::controllers::kinds::managed_kind::{ManagedKind, object_ref, user_changes};
-use connect_operator::controllers::manager::event_handlers;
-use connect_operator::controllers::manager::known_objects::KnownObjects;
-use connect_operator::controllers::object_ref::ObjectRef;
-use connect_operator::controllers::objects::guarded::Guarded;
-use connect_operator::controllers::references::Named;
-use connect_operator::controllers::references::sources::Sources;
+use connect_operator::operator::cluster::objects::guarded::Guarded;
+use connect_operator::operator::cluster::references::Named;
+use connect_operator::operator::cluster::references::sources::Sources;
+use connect_operator::operator::context::Context;
+use connect_operator::operator::kinds::managed_kind::{ManagedKind, object_ref, user_changes};
+use connect_operator::operator::manager::event_handlers;
+use connect_operator::operator::manager::known_objects::KnownObjects;
+use connect_operator::operator::object_ref::ObjectRef;
 use kube::runtime::watcher::Event;
 use kube::{Resource, ResourceExt as _};
 use serde::Deserialize;

@@ -6,9 +6,9 @@ mod versions;
 
 use std::time::Duration;
 
-use connect_operator::controllers::reporting::conditions;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::names;
+use connect_operator::operator::reporting::conditions;
 use serde::Deserialize;
 
 use crate::history::{Foreign, History, Reading, Shape, Step};

@@ -13,8 +13,8 @@ use connect_api::model::{
     DeploymentDraft, GlobalConfiguration, Paged, RedeployAction, RetryPolicy,
 };
 use connect_api::{ApiError, CommerceApi, ConnectApi, Rate, Selector};
-use connect_operator::controllers::object_ref::ObjectRef;
-use connect_operator::controllers::remote::{ConnectFactory, Connection, Settings};
+use connect_operator::operator::object_ref::ObjectRef;
+use connect_operator::operator::remote::{ConnectFactory, Connection, Settings};
 use dev_server::{ListQuery, Refusal, World};
 use jiff::Timestamp;
 use secrecy::ExposeSecret;

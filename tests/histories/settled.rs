@@ -5,11 +5,6 @@ mod outputs;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use connect_operator::controllers::connector_deployment::intent;
-use connect_operator::controllers::connector_deployment::persisted::OperationType;
-use connect_operator::controllers::connector_deployment::state::shown;
-use connect_operator::controllers::object_ref::ObjectRef;
-use connect_operator::controllers::reporting::conditions;
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use connect_operator::crd::connector_staged_status::ConnectorStagedStatus;
 use connect_operator::crd::{
@@ -17,6 +12,11 @@ use connect_operator::crd::{
     RemovedValues, UpdatePolicy,
 };
 use connect_operator::names;
+use connect_operator::operator::deployment::intent;
+use connect_operator::operator::deployment::persisted::OperationType;
+use connect_operator::operator::deployment::state::shown;
+use connect_operator::operator::object_ref::ObjectRef;
+use connect_operator::operator::reporting::conditions;
 use kube::ResourceExt;
 use serde::Deserialize;
 use serde_json::Value;

@@ -1,8 +1,8 @@
 //! The watches of one operator.
 
-use connect_operator::controllers::context::Context;
-use connect_operator::controllers::object_ref::{Kind as ObjectKind, ObjectRef};
 use connect_operator::crd::{ActionCheck, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged};
+use connect_operator::operator::context::Context;
+use connect_operator::operator::object_ref::{Kind as ObjectKind, ObjectRef};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::core::PartialObjectMeta;
 

@@ -18,7 +18,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("crd", &["names"]),
     ("leader", &["names", "error_text", "clock", "connect_api"]),
     ("metrics", &["mutex", "clock", "connect_api"]),
-    ("controllers", &["names", "mutex", "error_text", "clock", "crd", "connect_api", "leader", "metrics"]),
+    ("operator", &["names", "mutex", "error_text", "clock", "crd", "connect_api", "leader", "metrics"]),
     (
         "cli",
         &[
@@ -31,7 +31,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "connect_api",
             "leader",
             "metrics",
-            "controllers",
+            "operator",
             "dev_server",
             "local_control_plane",
         ],
@@ -66,48 +66,48 @@ const IO: &[&str] = &[
 
 /// Pure files and folders: they take values and return a value; time is an argument.
 const PURE: &[&str] = &[
-    "controllers/queue/fair_queue",
-    "controllers/action_check/decide",
-    "controllers/action_check/desired",
-    "controllers/action_check/expect",
-    "controllers/action_check/status",
-    "controllers/connector_deployment/decide",
-    "controllers/connector_deployment/declared",
-    "controllers/connector_deployment/desired",
-    "controllers/connector_deployment/intent",
-    "controllers/connector_deployment/preflight",
-    "controllers/connector_deployment/registered",
-    "controllers/connector_deployment/persisted",
-    "controllers/connector_deployment/status",
-    "controllers/connector_deployment/state",
-    "controllers/connector_staged/call",
-    "controllers/connector_staged/decide",
-    "controllers/connector_staged/desired",
-    "controllers/connector_staged/intent",
-    "controllers/connector_staged/observed",
-    "controllers/connector_staged/outcome",
-    "controllers/connector_staged/proof",
-    "controllers/connector_staged/state",
-    "controllers/connector_staged/status",
-    "controllers/queue/backoff",
-    "controllers/reporting/service_report",
-    "controllers/references/sources",
-    "controllers/connect_project/status",
-    "controllers/reporting/conditions",
-    "controllers/values/digest",
-    "controllers/key_ownership/claim",
-    "controllers/project_access/namespace_permissions",
-    "controllers/reporting/problem",
-    "controllers/reporting/reason",
-    "controllers/connector_deployment/kind",
-    "controllers/connector_deployment/reconcile/sent",
-    "controllers/connector_staged/kind",
-    "controllers/reporting/observed_record",
-    "controllers/reporting/outage",
-    "controllers/reporting/reconcile_outcome",
-    "controllers/values",
-    "controllers/remote/circuit_breaker",
-    "controllers/remote/records",
+    "operator/cluster/queue/fair_queue",
+    "operator/check/decide",
+    "operator/check/desired",
+    "operator/check/expect",
+    "operator/check/status",
+    "operator/deployment/decide",
+    "operator/deployment/declared",
+    "operator/deployment/desired",
+    "operator/deployment/intent",
+    "operator/deployment/preflight",
+    "operator/deployment/registered",
+    "operator/deployment/persisted",
+    "operator/deployment/status",
+    "operator/deployment/state",
+    "operator/staged/call",
+    "operator/staged/decide",
+    "operator/staged/desired",
+    "operator/staged/intent",
+    "operator/staged/observed",
+    "operator/staged/outcome",
+    "operator/staged/proof",
+    "operator/staged/state",
+    "operator/staged/status",
+    "operator/cluster/queue/backoff",
+    "operator/reporting/service_report",
+    "operator/cluster/references/sources",
+    "operator/project/status",
+    "operator/reporting/conditions",
+    "operator/values/digest",
+    "operator/cluster/keys/claim",
+    "operator/cluster/permissions",
+    "operator/reporting/problem",
+    "operator/reporting/reason",
+    "operator/deployment/kind",
+    "operator/deployment/reconcile/sent",
+    "operator/staged/kind",
+    "operator/reporting/observed_record",
+    "operator/reporting/outage",
+    "operator/reporting/reconcile_outcome",
+    "operator/values",
+    "operator/remote/circuit_breaker",
+    "operator/remote/records",
     "leader/election",
     "leader/scope",
     "leader/selector",
@@ -199,25 +199,23 @@ fn arrows_of_use_point_upwards() {
 #[test]
 fn controllers_see_the_remote_only_as_a_trait() {
     let exceptions = &[
-        ("controllers/clients/action_factory", "it creates the client"),
-        ("controllers/clients/connect_factory", "it creates the client"),
+        ("operator/clients/action_factory", "it creates the client"),
+        ("operator/clients/connect_factory", "it creates the client"),
     ];
-    let rule = |source: &Source| source.is_below("controllers");
+    let rule = |source: &Source| source.is_below("operator");
     assert_eq!(found(rule, &["HttpConnect", "reqwest", "connect_api :: http", "axum"], exceptions), NOWHERE);
 }
 
 #[test]
 fn the_shared_view_of_a_remote_knows_nothing_of_kubernetes() {
-    let rule = |source: &Source| source.is_below("controllers/remote");
+    let rule = |source: &Source| source.is_below("operator/remote");
     assert_eq!(found(rule, &["kube", "k8s_openapi", "crd"], &[]), NOWHERE);
 }
 
 #[test]
 fn decide_knows_neither_kubernetes_nor_the_connect_api() {
-    let rule = |source: &Source| {
-        source.is_below("controllers/connector_deployment/decide")
-            || source.is_below("controllers/connector_staged/decide")
-    };
+    let rule =
+        |source: &Source| source.is_below("operator/deployment/decide") || source.is_below("operator/staged/decide");
     let foreign = ["kube", "k8s_openapi", "connect_api", "crd", "serde", "serde_json"];
     assert_eq!(found(rule, &foreign, &[]), NOWHERE);
 }
@@ -226,7 +224,7 @@ fn decide_knows_neither_kubernetes_nor_the_connect_api() {
 fn clients_are_made_where_their_hosts_are_guarded() {
     let exceptions = &[
         ("connect-api/http/connection", "it guards names, follows no redirects and repeats nothing"),
-        ("controllers/clients/kube_client", "the API server's own client, with limits"),
+        ("operator/clients/kube_client", "the API server's own client, with limits"),
         ("leader/fenced", "the API server's own client, behind a fence"),
         ("cli/plan/overlay", "the API server's own client, and one of no cluster"),
         (
@@ -264,7 +262,7 @@ fn only_the_clock_waits() {
         ("clock/lib", "it is the clock"),
         ("connect-api/http/connection", "the time limit of a real socket, which no stepped clock can end"),
         ("connect-api/resolver", "the time limit of a real lookup"),
-        ("controllers/clients/kube_client", "the time limit of a real socket"),
+        ("operator/clients/kube_client", "the time limit of a real socket"),
         ("dev-server/answers", "a body that never ends must not fill the memory of its reader at once"),
         ("dev-server/http", "answers that come late, to real sockets"),
         ("dev-server/repositories", "a real process, which has to answer"),
@@ -282,11 +280,11 @@ fn only_the_clock_waits() {
 #[test]
 fn only_act_changes_the_remote() {
     let exceptions = &[
-        ("controllers/connector_deployment/act", "it executes the decision"),
-        ("controllers/connector_staged/act", "it executes the decision"),
-        ("controllers/remote/guarded_client", "it passes each call on, behind the circuit breaker"),
+        ("operator/deployment/act", "it executes the decision"),
+        ("operator/staged/act", "it executes the decision"),
+        ("operator/remote/guarded_client", "it passes each call on, behind the circuit breaker"),
     ];
-    let rule = |source: &Source| source.is_below("controllers");
+    let rule = |source: &Source| source.is_below("operator");
     let changes = [". create ( & draft", ". create ( draft", ". redeploy (", ". undeploy ("];
     let of_staged = [". stage (", "api . update (", "client . update (", ". discard ("];
     assert_eq!(found(rule, &[changes, of_staged].concat(), exceptions), NOWHERE);
@@ -307,9 +305,8 @@ fn plan_writes_nothing() {
 fn secured_values_are_secret_strings() {
     let exceptions: &[Exception] = &[
         ("connect-api/http/call", "opened for as long as one call takes, to mask its answer"),
-        ("controllers/connector_deployment/declared", "keys of secured values, not the values"),
-        ("controllers/connector_deployment/persisted", "names of secured values, not the values"),
-        ("controllers/values/names", "names of secured values, not the values"),
+        ("operator/deployment/declared", "keys of secured values, not the values"),
+        ("operator/values/names", "names of secured values, not the values"),
         ("crd/connect_project", "the name of an entry of a Secret, not its value"),
         ("cli/run", "the name of a Secret"),
         ("dev-server/catalogue", "secrets of the dev server, which are public"),
@@ -359,11 +356,11 @@ fn secured_values_are_opened_in_few_places() {
         ("connect-api/http/call", "what is masked in the answers to a call"),
         ("connect-api/http/mod", "what is masked in the answers to every call"),
         ("connect-api/http/token", "sent to the token endpoint, and as a bearer token"),
-        ("controllers/values/digest", "digests of all values"),
-        ("controllers/connector_deployment/declared", "whether a value is empty"),
-        ("controllers/connector_deployment/desired", "Secrets become values, which must be UTF-8"),
-        ("controllers/connector_deployment/reconcile", "what is masked in texts of the service"),
-        ("controllers/remote/settings", "whether credentials have changed"),
+        ("operator/values/digest", "digests of all values"),
+        ("operator/deployment/declared", "whether a value is empty"),
+        ("operator/deployment/desired", "Secrets become values, which must be UTF-8"),
+        ("operator/deployment/reconcile", "what is masked in texts of the service"),
+        ("operator/remote/settings", "whether credentials have changed"),
         ("dev-server/values", "fingerprints of what was sent"),
         ("local-control-plane/identity", "the token of a cluster that lives as long as this process"),
     ];
@@ -373,8 +370,8 @@ fn secured_values_are_opened_in_few_places() {
 #[test]
 fn secrets_are_read_in_one_place() {
     let exceptions = &[
-        ("controllers/objects/secret", "it is the place"),
-        ("controllers/objects/digest_key", "makes the key, and hides what is quoted"),
+        ("operator/cluster/objects/secret", "it is the place"),
+        ("operator/cluster/objects/digest_key", "makes the key, and hides what is quoted"),
     ];
     assert_eq!(found(anywhere, &["Api :: < Secret >"], exceptions), NOWHERE);
 }

@@ -1,7 +1,7 @@
 //! Errors of API calls, classified by error code first and by HTTP status if no code is known (contract section 8).
 //!
 //! No code here decides by a message text. Texts of the service are the user's data: they are truncated and masked
-//! before they become an [`ApiError`] (see [`super::api`]). See `controllers/reporting/problem.rs` for how controllers handle
+//! before they become an [`ApiError`] (see [`super::api`]). See `operator/reporting/problem.rs` for how controllers handle
 //! these errors.
 
 use std::fmt;

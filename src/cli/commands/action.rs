@@ -15,8 +15,8 @@ use connect_api::text::escaped;
 use secrecy::SecretString;
 
 use crate::cli::printing::print;
-use crate::controllers::clients::action_factory::{ActionFactory as _, HttpActionFactory};
 use crate::crd::parse_duration;
+use crate::operator::clients::action_factory::{ActionFactory as _, HttpActionFactory};
 
 use super::Failed;
 use super::project::host;

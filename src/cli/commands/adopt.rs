@@ -17,10 +17,10 @@ use super::{Failed, absent};
 use crate::cli::cluster::is_resource;
 use crate::cli::printing::print;
 use crate::cli::resources::{self, ResourceType, TIMEOUT, await_ready, program};
-use crate::controllers::connector_deployment::intent;
-use crate::controllers::objects::secret;
 use crate::crd::{ConnectorDeployment, ManagementPolicy, ProjectRef, parse_duration};
 use crate::names;
+use crate::operator::cluster::objects::secret;
+use crate::operator::deployment::intent;
 
 const EXAMPLES: &str = "\
 Examples:

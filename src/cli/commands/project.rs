@@ -18,14 +18,14 @@ use crate::cli::printing::option;
 use crate::cli::reach::{PROJECT_OPTIONS, Reach, ReachError};
 use crate::cli::regions;
 use crate::cli::resources::{self, RecordType, project_argument, record};
-use crate::controllers::connect_project;
-use crate::controllers::kinds::project_object::ProjectObject;
-use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::objects::secret;
-use crate::controllers::remote::Settings;
 use crate::crd::{ClusterConnectProject, ConnectProject, ProjectKind, ProjectRef};
 use crate::error_text::with_causes;
 use crate::names;
+use crate::operator::cluster::objects::secret;
+use crate::operator::kinds::project_object::ProjectObject;
+use crate::operator::object_ref::ObjectRef;
+use crate::operator::project;
+use crate::operator::remote::Settings;
 
 /// Requests per second without a ConnectProject.
 const RATE: Rate = Rate::per_second(10);
@@ -219,7 +219,7 @@ async fn settings<P: ProjectObject>(
     let found = secret::read(client, &place, secret_name).await.map_err(|error| with_causes(&error))?;
     let secret = found.ok_or_else(|| format!("its Secret {secret_name} is missing in the namespace {place}"))?;
     secret::Policy::default().check(&secret).map_err(|condition| condition.message)?;
-    connect_project::settings(project.project(), secret_name, &secret).map_err(|condition| condition.message)
+    project::settings(project.project(), secret_name, &secret).map_err(|condition| condition.message)
 }
 
 /// Returns the client of a project whose variables are not those of the process.

@@ -18,12 +18,12 @@ use super::Error;
 use super::display::Display;
 use crate::cli::cluster::Connection;
 use crate::cli::printing::quoted;
-use crate::controllers::clients::cluster_access::Access;
-use crate::controllers::clients::kube_client::{self, Limits};
-use crate::controllers::clients::served_crds;
 use crate::crd::{self, ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use crate::error_text::with_causes;
 use crate::names;
+use crate::operator::clients::cluster_access::Access;
+use crate::operator::clients::kube_client::{self, Limits};
+use crate::operator::clients::served_crds;
 
 /// Maximum time for the first response of an existing cluster.
 const ANSWER_WITHIN: Duration = Duration::from_secs(20);

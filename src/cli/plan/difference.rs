@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use secrecy::SecretString;
 use serde::Serialize;
 
-use crate::controllers::connector_deployment::declared::Declared;
-use crate::controllers::connector_deployment::persisted::ObservedDeployment;
-use crate::controllers::values::digest::DigestKey;
-use crate::controllers::values::names::{self, GLOBAL, Item, VisibleValues};
-use crate::controllers::values::{RETRY_STRATEGY, Values};
+use crate::operator::deployment::declared::Declared;
+use crate::operator::deployment::persisted::ObservedDeployment;
+use crate::operator::values::digest::DigestKey;
+use crate::operator::values::names::{self, GLOBAL, Item, VisibleValues};
+use crate::operator::values::{RETRY_STRATEGY, Values};
 
 /// The kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

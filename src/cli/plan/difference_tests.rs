@@ -2,9 +2,9 @@ use connect_api::model::{DeclaredApplication, Deployment};
 use serde_json::json;
 
 use super::*;
-use crate::controllers::connector_deployment::observe;
-use crate::controllers::values::ApplicationValues;
-use crate::controllers::values::digest::KEY_LENGTH;
+use crate::operator::deployment::observe;
+use crate::operator::values::ApplicationValues;
+use crate::operator::values::digest::KEY_LENGTH;
 
 /// Case, desired values, applied values if known, and the expected differences.
 type Row<'a> = (&'a str, Values, Option<&'a Values>, &'a [&'a str]);

@@ -9,9 +9,9 @@ use serde_json::{Map, Value, json};
 
 use super::manifests::Document;
 use super::schema;
-use crate::controllers::objects::secret;
-use crate::controllers::reporting::conditions::{LONGEST_MESSAGE, cut};
 use crate::names;
+use crate::operator::cluster::objects::secret;
+use crate::operator::reporting::conditions::{LONGEST_MESSAGE, cut};
 
 /// Field manager of `kubectl apply --server-side` (kubectl, `--field-manager`).
 const KUBECTL: &str = "kubectl";

@@ -14,11 +14,11 @@ use super::manifests::Document;
 use super::schema;
 use super::simulation::{Action, Projection, UNVERIFIED};
 use super::staged;
-use crate::controllers::connector_deployment::desired::{Desired, Unready};
-use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::reporting::reason::Reason;
 use crate::crd::ConnectProjectSpec;
 use crate::names;
+use crate::operator::deployment::desired::{Desired, Unready};
+use crate::operator::object_ref::ObjectRef;
+use crate::operator::reporting::reason::Reason;
 
 /// Key of the project for which the environment has credentials, and these.
 const PROJECT_KEY: &str = "CTP_PROJECT_KEY";

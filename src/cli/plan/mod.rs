@@ -35,12 +35,12 @@ use super::live;
 use super::printing::print_coloured;
 use super::reach::{Reach, ReachError};
 use super::regions;
-use crate::controllers::clients::connect_factory::HttpFactory;
-use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::objects::secret;
-use crate::controllers::values::digest::{DigestKey, KEY_LENGTH};
 use crate::error_text::with_causes;
 use crate::names;
+use crate::operator::clients::connect_factory::HttpFactory;
+use crate::operator::cluster::objects::secret;
+use crate::operator::object_ref::ObjectRef;
+use crate::operator::values::digest::{DigestKey, KEY_LENGTH};
 
 /// Exit code with `--exit-code` if something would change.
 const CHANGES: u8 = 2;

@@ -20,16 +20,16 @@ use super::local;
 use super::manifests::Document;
 use super::overlay::Overlay;
 use super::stop::Stop;
-use crate::controllers::connector_deployment::desired::Contents;
-use crate::controllers::connector_deployment::observe::{of_config_map, of_secret};
-use crate::controllers::connector_deployment::value_from;
-use crate::controllers::key_ownership::{ClaimStatus, KeyOwnership};
-use crate::controllers::kinds::managed_kind::{ManagedKind, object_ref};
-use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::objects::secret;
-use crate::controllers::references::{Named, Reference};
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{ConnectorDeployment, ConnectorStaged, ProjectKind, ProjectRef, StagedConnector};
+use crate::operator::cluster::keys::{ClaimStatus, KeyOwnership};
+use crate::operator::cluster::objects::secret;
+use crate::operator::cluster::references::{Named, Reference};
+use crate::operator::deployment::desired::Contents;
+use crate::operator::deployment::observe::{of_config_map, of_secret};
+use crate::operator::deployment::value_from;
+use crate::operator::kinds::managed_kind::{ManagedKind, object_ref};
+use crate::operator::object_ref::ObjectRef;
 
 /// A resource to plan.
 pub(super) struct Planned<K> {

@@ -12,22 +12,22 @@ use super::remote::Remotes;
 use super::simulation::{Action, Inputs, Projection, simulate};
 use super::stop::Stop;
 use super::{local, staged};
-use crate::controllers::connector_deployment::application_urls::{self, Urls};
-use crate::controllers::connector_deployment::applications;
-use crate::controllers::connector_deployment::desired::{self, Desired};
-use crate::controllers::connector_deployment::observe::RecordRead;
-use crate::controllers::connector_deployment::persisted::PersistedState;
-use crate::controllers::connector_deployment::registered::Registered;
-use crate::controllers::connector_deployment::{intent, state, value_from};
-use crate::controllers::connector_staged;
-use crate::controllers::connector_staged::proof::Objects;
-use crate::controllers::kinds::managed_kind::ManagedKind;
-use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::reconcile::record::identity_changed;
-use crate::controllers::reporting::problem;
-use crate::controllers::values::digest::DigestKey;
-use crate::controllers::values::names::Item;
 use crate::crd::{ConnectorDeployment, ConnectorStaged, ManagementPolicy, UpdatePolicy};
+use crate::operator::deployment::application_urls::{self, Urls};
+use crate::operator::deployment::applications;
+use crate::operator::deployment::desired::{self, Desired};
+use crate::operator::deployment::observe::RecordRead;
+use crate::operator::deployment::persisted::PersistedState;
+use crate::operator::deployment::registered::Registered;
+use crate::operator::deployment::{intent, state, value_from};
+use crate::operator::kinds::managed_kind::ManagedKind;
+use crate::operator::object_ref::ObjectRef;
+use crate::operator::reconcile::record::identity_changed;
+use crate::operator::reporting::problem;
+use crate::operator::staged::observe;
+use crate::operator::staged::proof::Objects;
+use crate::operator::values::digest::DigestKey;
+use crate::operator::values::names::Item;
 
 /// Returns the project of a resource with its place and a client of it.
 ///
@@ -82,11 +82,11 @@ async fn of_staged(
     let spec = &object.spec;
     let (_, project, api) = project(projected_cluster, remotes, object).await?;
     let id = object.remembered().ok().and_then(|state| state.id);
-    let record = connector_staged::observe::read(&*api, &spec.key, id.as_deref()).await;
+    let record = observe::read(&*api, &spec.key, id.as_deref()).await;
     let record = record.map_err(|error| problem::condition(&error, &project.spec.project_key))?;
     let namespace = object.namespace().unwrap_or_default();
     let proofs = match &spec.publish_after {
-        Some(after) => connector_staged::observe::proofs(&projected_cluster.after, &namespace, after).await?,
+        Some(after) => observe::proofs(&projected_cluster.after, &namespace, after).await?,
         None => Objects::default(),
     };
     let mut outcome = staged::plan(&staged::Inputs {

@@ -10,16 +10,16 @@ use jiff::Timestamp;
 use super::local;
 use super::projected_cluster::{Project, ProjectedCluster};
 use super::stop::Stop;
-use crate::controllers::clients::connect_factory::HttpFactory;
-use crate::controllers::connect_project;
-use crate::controllers::connector_deployment::observe::RecordRead;
-use crate::controllers::connector_deployment::persisted::{OperationState, OperationType, PersistedState};
-use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::objects::secret;
-use crate::controllers::remote::{RegistryAnswer, RegistryEntry, RegistryKey, ask};
-use crate::controllers::reporting::conditions::ConditionUpdate;
-use crate::controllers::reporting::problem;
-use crate::controllers::reporting::reason::Reason;
+use crate::operator::clients::connect_factory::HttpFactory;
+use crate::operator::cluster::objects::secret;
+use crate::operator::deployment::observe::RecordRead;
+use crate::operator::deployment::persisted::{OperationState, OperationType, PersistedState};
+use crate::operator::object_ref::ObjectRef;
+use crate::operator::project;
+use crate::operator::remote::{RegistryAnswer, RegistryEntry, RegistryKey, ask};
+use crate::operator::reporting::conditions::ConditionUpdate;
+use crate::operator::reporting::problem;
+use crate::operator::reporting::reason::Reason;
 
 /// A client for each project, and a cache of registry entries, so that each is read once.
 pub(super) struct Remotes {
@@ -58,8 +58,8 @@ impl Remotes {
         }
         let name = &spec.credentials_secret_ref.name;
         let settings = match &secret {
-            None => Err(secret::missing(name, connect_project::CREDENTIALS_FIELD)),
-            Some(secret) => connect_project::settings(spec, name, secret),
+            None => Err(secret::missing(name, project::CREDENTIALS_FIELD)),
+            Some(secret) => project::settings(spec, name, secret),
         };
         let invalid = |sentence| ConditionUpdate::new(Reason::ConfigurationInvalid, sentence);
         let made = settings.and_then(|settings| self.factory.client(&settings).map_err(invalid));

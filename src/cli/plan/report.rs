@@ -16,8 +16,8 @@ use super::projected_cluster::{Invalid, Planned, shown};
 use super::simulation::{self, Action, Versions};
 use super::staged;
 use super::stop::Problem;
-use crate::controllers::connector_deployment::{intent, verification};
 use crate::crd::{ConnectorDeployment, ConnectorDeploymentSpec, ConnectorStaged, ReadyWhen};
+use crate::operator::deployment::{intent, verification};
 
 const NEW: Style = AnsiColor::Green.on_default();
 const OTHER: Style = AnsiColor::Yellow.on_default();

@@ -1,8 +1,8 @@
 use simulation::Projection;
 
 use super::*;
-use crate::controllers::reporting::conditions::ConditionUpdate;
-use crate::controllers::reporting::reason::Reason;
+use crate::operator::reporting::conditions::ConditionUpdate;
+use crate::operator::reporting::reason::Reason;
 
 fn outcome(action: Action) -> Projection {
     Projection { action, ..Projection::default() }

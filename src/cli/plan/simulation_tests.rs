@@ -3,13 +3,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::controllers::connector_deployment::application_urls::urls;
-use crate::controllers::connector_deployment::desired::{Contents, from_spec};
-use crate::controllers::connector_deployment::state;
-use crate::controllers::remote::{RegistryConnector, RegistryEntry};
-use crate::controllers::values::digest::{Comparison, KEY_LENGTH};
-use crate::controllers::values::names::Names;
 use crate::crd::shared::RemoteIdentity;
+use crate::operator::deployment::application_urls::urls;
+use crate::operator::deployment::desired::{Contents, from_spec};
+use crate::operator::deployment::state;
+use crate::operator::remote::{RegistryConnector, RegistryEntry};
+use crate::operator::values::digest::{Comparison, KEY_LENGTH};
+use crate::operator::values::names::Names;
 
 /// Case, changes of the resource, record at the remote, and the expected projection: action, problem, note.
 type Row<'a> = (&'a str, Value, Value, Action, Option<Reason>, Option<&'a str>);

@@ -14,18 +14,18 @@ use serde::Serialize;
 
 pub(super) use self::difference::Difference;
 use super::stop::Problem;
-use crate::controllers::connector_staged::decide::{self, Decision, Input, Memory, Step};
-use crate::controllers::connector_staged::desired;
-use crate::controllers::connector_staged::intent::{self, Intent};
-use crate::controllers::connector_staged::observed::{Observed, Permission, Phase};
-use crate::controllers::connector_staged::outcome::{self as reported, Outcome};
-use crate::controllers::connector_staged::proof::{self, Objects};
-use crate::controllers::connector_staged::state::{CallKind, State};
-use crate::controllers::reporting::conditions::ConditionUpdate;
-use crate::controllers::reporting::problem;
-use crate::controllers::reporting::reason::{ConditionState, Reason};
 use crate::crd::connector_staged_state::NOT_REQUESTED;
 use crate::crd::{ConnectorStaged, Publish};
+use crate::operator::reporting::conditions::ConditionUpdate;
+use crate::operator::reporting::problem;
+use crate::operator::reporting::reason::{ConditionState, Reason};
+use crate::operator::staged::decide::{self, Decision, Input, Memory, Step};
+use crate::operator::staged::desired;
+use crate::operator::staged::intent::{self, Intent};
+use crate::operator::staged::observed::{Observed, Permission, Phase};
+use crate::operator::staged::outcome::{self as reported, Outcome};
+use crate::operator::staged::proof::{self, Objects};
+use crate::operator::staged::state::{CallKind, State};
 
 /// Maximum number of decisions: only a record that is gone takes a second look.
 const ROUNDS: usize = 64;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::operator::reporting::conditions::ConditionUpdate;
 
 /// What a user has to correct first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -1,8 +1,8 @@
 //! What a user does next about a resource: the sentence of its reason, and a command where one helps. Pure.
 
-use crate::controllers::reporting::conditions;
-use crate::controllers::reporting::reason::{ConditionState, Reason};
 use crate::names;
+use crate::operator::reporting::conditions;
+use crate::operator::reporting::reason::{ConditionState, Reason};
 
 use super::kind::{Resource, ResourceType};
 

@@ -2,12 +2,12 @@
 
 use jiff::Timestamp;
 
-use crate::controllers::connector_deployment::persisted::OperationState;
-use crate::controllers::connector_deployment::state;
 use crate::crd::{
     ActionCheck, AllowedNamespaces, ConnectProjectSpec, ConnectProjectStatus, ConnectorDeployment, ConnectorStaged,
     LabelOperator, ManagementPolicy, NamespaceSelector, Publish, UpdatePolicy,
 };
+use crate::operator::deployment::persisted::OperationState;
+use crate::operator::deployment::state;
 
 use super::kind::{Resource, ResourceType};
 use crate::cli::text::{Lines, age};

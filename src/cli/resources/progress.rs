@@ -1,8 +1,8 @@
 //! How far a resource is on its way to a goal. Pure.
 
-use crate::controllers::reporting::conditions::is_true;
-use crate::controllers::reporting::reason::Reason;
 use crate::names;
+use crate::operator::reporting::conditions::is_true;
+use crate::operator::reporting::reason::Reason;
 
 use super::change::Change;
 use super::kind::Resource;

@@ -7,8 +7,8 @@ use super::argument::{Selected, wanted};
 use super::failure::Failed;
 use super::kind::{Resource, ResourceType};
 use super::selection::{get, read};
-use crate::controllers::connector_deployment::intent;
 use crate::crd::{ConnectorDeployment, ConnectorStaged, ProjectRef};
+use crate::operator::deployment::intent;
 
 /// A record, and the project that has it.
 #[derive(Clone, Debug, PartialEq, Eq)]

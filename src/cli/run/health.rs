@@ -7,9 +7,9 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use crate::controllers::initial_lists::InitialLists;
 use crate::metrics::Metrics;
 use crate::mutex::Mutex;
+use crate::operator::cluster::initial_lists::InitialLists;
 
 /// The stage of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

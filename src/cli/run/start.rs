@@ -6,12 +6,12 @@ use futures::{StreamExt as _, stream};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{Api, Client};
 
-use crate::controllers::clients::served_crds;
-use crate::controllers::objects::digest_key::{self, DigestKeyError};
-use crate::controllers::reporting::refusal::{self, Access};
-use crate::controllers::values::digest::DigestKey;
 use crate::error_text::with_causes;
 use crate::leader::scope::Labels;
+use crate::operator::clients::served_crds;
+use crate::operator::cluster::objects::digest_key::{self, DigestKeyError};
+use crate::operator::reporting::refusal::{self, Access};
+use crate::operator::values::digest::DigestKey;
 
 /// First and longest pause between two attempts; doubles. An install often creates the CRDs together with the operator, and
 /// the API server serves them a moment later.

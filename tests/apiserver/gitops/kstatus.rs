@@ -1,7 +1,7 @@
 //! What Flux reads from every state, computed by the kstatus library that it uses; and whether `docs/conditions.md`
 //! states the same.
 
-use connect_operator::controllers::reporting::reason::ConditionState;
+use connect_operator::operator::reporting::reason::ConditionState;
 
 use super::ToolStatus;
 use super::states::{self, Means};

@@ -2,19 +2,19 @@
 //! statuses.
 
 use connect_api::mask::Masker;
-use connect_operator::controllers::action_check;
-use connect_operator::controllers::connect_project;
-use connect_operator::controllers::connector_deployment;
-use connect_operator::controllers::connector_deployment::status::Comparison;
-use connect_operator::controllers::connector_staged;
-use connect_operator::controllers::object_ref::ObjectRef;
-use connect_operator::controllers::reporting::conditions::{ConditionUpdate, conditions};
-use connect_operator::controllers::reporting::observed_record::ObservedRecord;
-use connect_operator::controllers::reporting::reason::{ConditionState, Reason};
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use connect_operator::crd::shared::{RemoteIdentity, UNSEEN};
 use connect_operator::crd::{ActionCheckStatus, DeletionPolicy};
 use connect_operator::crd::{ConnectProjectStatus, ConnectorStaged};
+use connect_operator::operator::check;
+use connect_operator::operator::deployment;
+use connect_operator::operator::deployment::status::Comparison;
+use connect_operator::operator::object_ref::ObjectRef;
+use connect_operator::operator::project;
+use connect_operator::operator::reporting::conditions::{ConditionUpdate, conditions};
+use connect_operator::operator::reporting::observed_record::ObservedRecord;
+use connect_operator::operator::reporting::reason::{ConditionState, Reason};
+use connect_operator::operator::staged;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -100,18 +100,17 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
     let (now, condition) = (Timestamp::UNIX_EPOCH, ConditionUpdate::new(reason, "so it is"));
     match kind {
         "ConnectorDeployment" => {
-            let mut persisted =
-                connector_deployment::persisted::PersistedState { unverified: beside, ..Default::default() };
+            let mut persisted = deployment::persisted::PersistedState { unverified: beside, ..Default::default() };
             persisted.id = Some("1".to_owned());
-            let release = |version| connector_deployment::status::Release { version, tag: String::new() };
+            let release = |version| deployment::status::Release { version, tag: String::new() };
             let newer = if beside {
-                connector_deployment::status::Newer::Yes { running: release(1), latest: release(2) }
+                deployment::status::Newer::Yes { running: release(1), latest: release(2) }
             } else {
-                connector_deployment::status::Newer::No
+                deployment::status::Newer::No
             };
             let masker = Masker::new([]);
             let object_ref = ObjectRef::deployment("shop", "tax");
-            let facts = connector_deployment::status::DeploymentFacts {
+            let facts = deployment::status::DeploymentFacts {
                 object_ref: &object_ref,
                 generation: GENERATION,
                 persisted: &persisted,
@@ -124,47 +123,42 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
                 wanted: None,
                 deletion_policy: DeletionPolicy::Delete,
                 record: ObservedRecord::NotRead,
-                texts: connector_deployment::status::Texts::Masked(&masker),
+                texts: deployment::status::Texts::Masked(&masker),
                 handled_reconcile: None,
                 verified: beside.then(|| ConditionUpdate::new(Reason::NotFound, "Extension tax does not exist")),
             };
-            json!(connector_deployment::status::summarize(&ConnectorDeploymentStatus::default(), &facts, now))
+            json!(deployment::status::summarize(&ConnectorDeploymentStatus::default(), &facts, now))
         }
         "ConnectorStaged" => {
             let mut kit = kit();
             kit["metadata"]["generation"] = json!(GENERATION);
             kit["spec"]["suspend"] = json!(beside);
             let object: ConnectorStaged = serde_json::from_value(kit).unwrap();
-            let facts = connector_staged::status::StagedFacts {
+            let facts = staged::status::StagedFacts {
                 object: &object,
                 state: None,
                 condition: &condition,
                 remote: None,
                 record: ObservedRecord::NotRead,
             };
-            json!(connector_staged::status::summarize(&facts, now))
+            json!(staged::status::summarize(&facts, now))
         }
         "ActionCheck" => {
-            json!(action_check::status::with_condition(
-                &ActionCheckStatus::default(),
-                &condition,
-                (GENERATION, false),
-                now
-            ))
+            json!(check::status::with_condition(&ActionCheckStatus::default(), &condition, (GENERATION, false), now))
         }
         _ => {
-            let facts = connect_project::status::ProjectFacts {
+            let facts = project::status::ProjectFacts {
                 generation: GENERATION,
                 identity: RemoteIdentity { api_url: "https://connect.test".to_owned(), project_key: "demo".to_owned() },
                 health: Err(condition.clone()),
                 scopes: None,
-                users: connect_project::status::Users::default(),
+                users: project::status::Users::default(),
                 deleting: false,
                 unkept: None,
                 credentials: String::new(),
                 copied_from: None,
             };
-            let status = connect_project::status::summarize(&ConnectProjectStatus::default(), &facts, now);
+            let status = project::status::summarize(&ConnectProjectStatus::default(), &facts, now);
             let same = conditions(&[], &condition, Vec::new(), GENERATION, now);
             assert_eq!(status.conditions[..same.len()], same, "{reason} is reported unchanged");
             json!(status)

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use connect_operator::controllers::connector_deployment::persisted::{OperationState, OperationType};
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::names;
+use connect_operator::operator::deployment::persisted::{OperationState, OperationType};
 use dev_server::{DevServer, Fault, FaultAnswer, Options};
 use kube::ResourceExt;
 use kube::api::{Patch, PatchParams, PostParams};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use connect_api::model::DeploymentStatus;
-use connect_operator::controllers::connector_deployment::decide::QUIET_PERIOD;
 use connect_operator::names;
+use connect_operator::operator::deployment::decide::QUIET_PERIOD;
 use dev_server::{DeleteBusy, Fault, FaultAnswer, Options, Variant};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;

@@ -37,10 +37,10 @@ use std::time::Duration;
 
 use clock::Clock;
 use connect_api::model::DeploymentDraft;
-use connect_operator::controllers::connector_deployment::persisted::{Operation, OperationState};
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use connect_operator::names;
+use connect_operator::operator::deployment::persisted::{Operation, OperationState};
 use dev_server::Options;
 use futures::stream::{BoxStream, StreamExt};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;

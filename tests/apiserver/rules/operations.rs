@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use connect_api::model::DeploymentStatus;
-use connect_operator::controllers::connector_deployment::persisted::OperationState;
 use connect_operator::crd::ConnectorDeployment;
+use connect_operator::operator::deployment::persisted::OperationState;
 use dev_server::{BuildIds, Fault, FaultAnswer, Options, Variant};
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! A deployment that names a `ConnectorStaged`, from its first tag to the next.
 
-use connect_operator::controllers::reporting::conditions::ready_message;
 use connect_operator::crd::ConnectorDeployment;
+use connect_operator::operator::reporting::conditions::ready_message;
 use serde_json::{Value, json};
 
 use super::{apply, change, open, record, until_reason};

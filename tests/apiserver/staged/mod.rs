@@ -10,8 +10,8 @@ mod refused;
 use std::time::Duration;
 
 use connect_api::model::ConnectorStaged as Record;
-use connect_operator::controllers::reporting::conditions::ready_message;
 use connect_operator::crd::ConnectorStaged;
+use connect_operator::operator::reporting::conditions::ready_message;
 use dev_server::{Options, Variant};
 use serde_json::{Value, json};
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use connect_operator::controllers::connector_deployment::persisted::Sources;
-use connect_operator::controllers::references::Source;
-use connect_operator::controllers::reporting::conditions::is_true;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::names;
+use connect_operator::operator::cluster::references::Source;
+use connect_operator::operator::deployment::persisted::Sources;
+use connect_operator::operator::reporting::conditions::is_true;
 use dev_server::{Moment, World};
 use kube::ResourceExt;
 

@@ -9,7 +9,7 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use connect_operator::controllers::action_check::expect::LARGEST_ANSWER;
+use connect_operator::operator::check::expect::LARGEST_ANSWER;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use clock::Clock;
-use connect_operator::controllers::initial_lists::{LARGEST_PAGE, PAGE};
+use connect_operator::operator::cluster::initial_lists::{LARGEST_PAGE, PAGE};
 use dev_server::Options;
 use http::{Method, Request};
 use kube::Client;

@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use connect_api::model::EntryType;
-use connect_operator::controllers::reporting::conditions;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::names;
+use connect_operator::operator::reporting::conditions;
 use dev_server::{Fault, FaultAnswer, Options, PlannedEntry, PlannedOutcome};
 use kube::ResourceExt as _;
 use kube::api::{Patch, PatchParams, PostParams};

@@ -1,8 +1,8 @@
 //! The API server refuses requests of the operator: the resource reports which one, and continues once it is granted.
 
-use connect_operator::controllers::connector_deployment::state::shown;
 use connect_operator::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use connect_operator::names;
+use connect_operator::operator::deployment::state::shown;
 use k8s_openapi::api::core::v1::{ConfigMap, ResourceQuota};
 use kube::Client;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};

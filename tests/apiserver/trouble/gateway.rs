@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use clock::{Clock, between};
-use connect_operator::controllers::initial_lists::PAGE;
 use connect_operator::crd::ConnectorDeployment;
+use connect_operator::operator::cluster::initial_lists::PAGE;
 use http::Method;
 use kube::api::ListParams;
 use serde_json::json;

@@ -4,8 +4,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use connect_operator::controllers::clients::cluster_access::Access;
-use connect_operator::controllers::clients::kube_client::{self, Limits};
+use connect_operator::operator::clients::cluster_access::Access;
+use connect_operator::operator::clients::kube_client::{self, Limits};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, WatchParams};
 use kube::config::KubeConfigOptions;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use clock::Clock;
-use connect_operator::controllers::reporting::bounds;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::names;
+use connect_operator::operator::reporting::bounds;
 use dev_server::Options;
 use futures::StreamExt as _;
 use kube::ResourceExt as _;

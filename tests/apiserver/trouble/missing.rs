@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use connect_operator::controllers::reporting::conditions::ready_message;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
+use connect_operator::operator::reporting::conditions::ready_message;
 use dev_server::Options;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::DeleteParams;

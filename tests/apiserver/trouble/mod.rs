@@ -32,9 +32,9 @@ mod unusable;
 mod values;
 mod webhook;
 
-use connect_operator::controllers::kinds::managed_kind::Object;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::names;
+use connect_operator::operator::kinds::managed_kind::Object;
 use kube::Resource;
 use kube::core::NamespaceResourceScope;
 use serde::Serialize;

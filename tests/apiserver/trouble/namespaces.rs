@@ -4,8 +4,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use clock::Clock;
-use connect_operator::controllers::initial_lists::InitialLists;
 use connect_operator::names;
+use connect_operator::operator::cluster::initial_lists::InitialLists;
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Command;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use clock::Clock;
-use connect_operator::controllers::reporting::conditions::{is_true, ready_message, ready_reason};
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
+use connect_operator::operator::reporting::conditions::{is_true, ready_message, ready_reason};
 use dev_server::{Catalogue, Fault, FaultAnswer, Options, Variant};
 use serde_json::json;
 

@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
-use connect_operator::controllers::initial_lists::PAGE;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::names;
+use connect_operator::operator::cluster::initial_lists::PAGE;
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use connect_operator::controllers::connector_deployment::persisted::OperationState;
 use connect_operator::crd::ConnectorDeployment;
+use connect_operator::operator::deployment::persisted::OperationState;
 use dev_server::Options;
 use futures::future;
 use kube::ResourceExt;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use clock::Clock;
-use connect_operator::controllers::reporting::conditions::ready_message;
 use connect_operator::crd::{ConnectorDeployment, ConnectorStaged};
+use connect_operator::operator::reporting::conditions::ready_message;
 use dev_server::{Catalogue, Fault, FaultAnswer, Options};
 use serde_json::{Value, json};
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use connect_api::ErrorCode;
-use connect_operator::controllers::reporting::conditions::ready_message;
 use connect_operator::crd::ConnectProject;
+use connect_operator::operator::reporting::conditions::ready_message;
 use dev_server::{Fault, FaultAnswer, Options};
 use serde_json::json;
 

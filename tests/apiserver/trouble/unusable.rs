@@ -1,8 +1,8 @@
 //! Secrets that exist and may not be used: the resource reports which one and why, nothing is sent, and it continues
 //! once it may.
 
-use connect_operator::controllers::objects::secret::Policy;
 use connect_operator::crd::{ActionCheck, ConnectProject, ConnectorDeployment};
+use connect_operator::operator::cluster::objects::secret::Policy;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{DeleteParams, ListParams, PostParams};
 use serde_json::{Value, json};

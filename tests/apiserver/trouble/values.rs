@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clock::Clock;
-use connect_operator::controllers::reporting::conditions::ready_message;
+use connect_operator::operator::reporting::conditions::ready_message;
 use dev_server::{Catalogue, Options};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Patch, PatchParams};

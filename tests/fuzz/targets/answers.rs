@@ -10,8 +10,8 @@ use connect_api::model::{
     Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Deployment, ErrorResponse,
 };
 use connect_api::text::LONGEST_WORD;
-use connect_operator::controllers::connector_deployment::observe::{self, RecordRead};
-use connect_operator::controllers::connector_deployment::persisted::Observation;
+use connect_operator::operator::deployment::observe::{self, RecordRead};
+use connect_operator::operator::deployment::persisted::Observation;
 use http::header::{DATE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use jiff::Timestamp;

@@ -4,13 +4,13 @@
 use std::time::Duration;
 
 use clock::{between, later};
-use connect_operator::controllers::connector_deployment::decide::{
+use connect_operator::operator::deployment::decide::{
     ABSENCE, AppliedResponse, Call, CallKind, Decision, Outcome, QUIET_PERIOD, Refused, Response, Step, apply_response,
 };
-use connect_operator::controllers::connector_deployment::persisted::{
+use connect_operator::operator::deployment::persisted::{
     DeletionPolicy, Observation, Operation, OperationState, OperationType, Phase,
 };
-use connect_operator::controllers::values::digest::Comparison;
+use connect_operator::operator::values::digest::Comparison;
 
 use super::bytes::Bytes;
 use super::inputs::{Inputs, answer, digests};

@@ -4,17 +4,17 @@
 use std::time::Duration;
 
 use clock::later;
-use connect_operator::controllers::connector_deployment::decide::{
+use connect_operator::operator::cluster::references::Source;
+use connect_operator::operator::deployment::decide::{
     Accepted, Cause, Change, Decision, DesiredPayload, Input, Intent, Pause, Refused, Response, Resting,
     TransientState, Version, decide,
 };
-use connect_operator::controllers::connector_deployment::persisted::{
+use connect_operator::operator::deployment::persisted::{
     Applied, ConnectorName, DeletionPolicy, Identity, Observation, ObservedDeployment, Operation, OperationState,
     OperationType, Payload, PersistedState, Phase, Sources,
 };
-use connect_operator::controllers::references::Source;
-use connect_operator::controllers::values::digest::{Digest, DigestKey, KEY_LENGTH};
-use connect_operator::controllers::values::names::{Item, Names, VisibleValues, differences};
+use connect_operator::operator::values::digest::{Digest, DigestKey, KEY_LENGTH};
+use connect_operator::operator::values::names::{Item, Names, VisibleValues, differences};
 use jiff::Timestamp;
 
 use super::bytes::Bytes;

@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use connect_operator::controllers::object_ref::ObjectRef;
-use connect_operator::controllers::project_access::namespace_permissions::{Changes, NamespacePermissions, Permission};
 use connect_operator::crd::{AllowedNamespaces, LabelOperator, LabelRequirement, NamespaceSelector};
+use connect_operator::operator::cluster::permissions::{Changes, NamespacePermissions, Permission};
+use connect_operator::operator::object_ref::ObjectRef;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::ObjectMeta;
 use kube::runtime::watcher::Event;

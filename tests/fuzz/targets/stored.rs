@@ -1,10 +1,10 @@
 //! What is read back from the cluster: the status, and the digests in it. A user who may edit a status may write
 //! anything.
 
-use connect_operator::controllers::connector_deployment::state;
-use connect_operator::controllers::values::digest::{Comparison, Digest};
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use connect_operator::crd::{ConnectProjectStatus, ConnectorStagedStatus};
+use connect_operator::operator::deployment::state;
+use connect_operator::operator::values::digest::{Comparison, Digest};
 
 /// A status in JSON: a state that can be read survives decoding and encoding.
 pub(crate) fn status(data: &[u8]) {

@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 
 use clock::between;
-use connect_operator::controllers::connector_deployment::decide::QUIET_PERIOD;
-use connect_operator::controllers::connector_deployment::persisted::{
-    Applied, Operation, OperationState, OperationType,
-};
-use connect_operator::controllers::connector_deployment::state::shown;
-use connect_operator::controllers::values::digest::Comparison;
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
+use connect_operator::operator::deployment::decide::QUIET_PERIOD;
+use connect_operator::operator::deployment::persisted::{Applied, Operation, OperationState, OperationType};
+use connect_operator::operator::deployment::state::shown;
+use connect_operator::operator::values::digest::Comparison;
 use jiff::Timestamp;
 
 use super::life::Life;

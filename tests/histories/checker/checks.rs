@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use clock::later;
-use connect_operator::controllers::connector_deployment::state;
-use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use connect_operator::names;
+use connect_operator::operator::deployment::state;
+use connect_operator::operator::object_ref::ObjectRef;
 use jiff::Timestamp;
 use serde::Deserialize as _;
 use serde_json::{Value, json};

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
+use connect_operator::operator::object_ref::ObjectRef;
 use jiff::Timestamp;
 
 use super::allowed::Allowance;

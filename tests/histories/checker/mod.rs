@@ -21,12 +21,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
-use connect_operator::controllers::connector_deployment::persisted::{OperationState, PersistedState};
-use connect_operator::controllers::connector_deployment::state::shown;
-use connect_operator::controllers::object_ref::ObjectRef;
-use connect_operator::controllers::reporting::conditions;
 use connect_operator::crd::{AdoptionPolicy, ConnectorDeployment, DeletionPolicy, DriftPolicy, ManagementPolicy};
 use connect_operator::names;
+use connect_operator::operator::deployment::persisted::{OperationState, PersistedState};
+use connect_operator::operator::deployment::state::shown;
+use connect_operator::operator::object_ref::ObjectRef;
+use connect_operator::operator::reporting::conditions;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use serde::Deserialize;

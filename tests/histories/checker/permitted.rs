@@ -5,12 +5,12 @@
 
 use std::time::Duration;
 
-use connect_operator::controllers::connector_deployment::persisted::{Operation, OperationState, OperationType};
-use connect_operator::controllers::connector_deployment::state::shown;
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use connect_operator::crd::{
     ConnectorDeployment, DeletionPolicy, DriftPolicy, ManagementPolicy, RemovedValues, UpdatePolicy,
 };
+use connect_operator::operator::deployment::persisted::{Operation, OperationState, OperationType};
+use connect_operator::operator::deployment::state::shown;
 use jiff::Timestamp;
 
 use super::Checker;

@@ -1,6 +1,6 @@
 //! Rule 24: a project stays as long as a resource names it, and leaves nothing behind.
 
-use connect_operator::controllers::object_ref::ObjectRef;
+use connect_operator::operator::object_ref::ObjectRef;
 use jiff::Timestamp;
 
 use super::Checker;

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use connect_operator::controllers::object_ref::ObjectRef;
-use connect_operator::controllers::reporting::conditions;
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use connect_operator::crd::{ConnectorDeployment, DriftPolicy, ManagementPolicy};
 use connect_operator::names;
+use connect_operator::operator::object_ref::ObjectRef;
+use connect_operator::operator::reporting::conditions;
 use jiff::Timestamp;
 
 use super::{Checker, State};

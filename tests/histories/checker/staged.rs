@@ -12,13 +12,13 @@ mod permitted;
 use std::collections::{BTreeMap, BTreeSet};
 
 use connect_api::model::{ConnectorStaged as Record, IsPreviewable};
-use connect_operator::controllers::object_ref::ObjectRef;
-use connect_operator::controllers::reporting::conditions;
 use connect_operator::crd::connector_staged_status::ConnectorStagedStatus;
 use connect_operator::crd::{
     AdoptionPolicy, ConnectorStaged, ConnectorStagedSpec, DeletionPolicy, Publish, StagedCallKind, StagedState,
 };
 use connect_operator::names;
+use connect_operator::operator::object_ref::ObjectRef;
+use connect_operator::operator::reporting::conditions;
 use dev_server::World;
 use jiff::Timestamp;
 use kube::ResourceExt;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use connect_operator::controllers::object_ref::ObjectRef;
+use connect_operator::operator::object_ref::ObjectRef;
 use serde_json::{Value, json};
 
 use super::{Forge, ONE};

@@ -6,15 +6,15 @@ use clock::Clock;
 use connect_api::ClientContext;
 use connect_api::hosts::AllowedHosts;
 use connect_api::http::{Authorities, Limits};
-use connect_operator::controllers::clients::action_factory::HttpActionFactory;
-use connect_operator::controllers::clients::connect_factory::HttpFactory;
-use connect_operator::controllers::context::Context;
-use connect_operator::controllers::initial_lists::InitialLists;
-use connect_operator::controllers::manager::{self, Options};
-use connect_operator::controllers::object_ref::ObjectRef;
-use connect_operator::controllers::values::digest::DigestKey;
 use connect_operator::leader::Scope;
 use connect_operator::metrics::Metrics;
+use connect_operator::operator::clients::action_factory::HttpActionFactory;
+use connect_operator::operator::clients::connect_factory::HttpFactory;
+use connect_operator::operator::cluster::initial_lists::InitialLists;
+use connect_operator::operator::context::Context;
+use connect_operator::operator::manager::{self, Options};
+use connect_operator::operator::object_ref::ObjectRef;
+use connect_operator::operator::values::digest::DigestKey;
 use kube::Client;
 use kube::client::Body;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
@@ -32,7 +32,7 @@ pub(super) fn context(clock: &Clock, scope: Scope) -> (Arc<Context>, UnboundedRe
         operator_namespace: "operator".to_owned(),
         default_deletion_policy: None,
         digest_key: DigestKey::new([7; 32]),
-        secrets: connect_operator::controllers::objects::secret::Policy::default(),
+        secrets: connect_operator::operator::cluster::objects::secret::Policy::default(),
         factory: Arc::new(HttpFactory {
             allowed_hosts: allowed_hosts.clone(),
             around: around.clone(),

@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use connect_operator::controllers::connector_deployment::declared::{Declared, DeclaredKeys};
-use connect_operator::controllers::connector_deployment::desired::{Contents, Desired, from_spec};
-use connect_operator::controllers::connector_deployment::persisted::{
+use connect_operator::operator::cluster::references::Named;
+use connect_operator::operator::cluster::references::Source;
+use connect_operator::operator::context::content_cache::Content;
+use connect_operator::operator::deployment::declared::{Declared, DeclaredKeys};
+use connect_operator::operator::deployment::desired::{Contents, Desired, from_spec};
+use connect_operator::operator::deployment::persisted::{
     Applied, Operation, OperationState, OperationType, PersistedState, Phase, Sources,
 };
-use connect_operator::controllers::context::content_cache::Content;
-use connect_operator::controllers::references::Named;
-use connect_operator::controllers::references::Source;
-use connect_operator::controllers::reporting::reason::Reason;
-use connect_operator::controllers::values::ApplicationValues;
-use connect_operator::controllers::values::names::{GLOBAL, Item, Names};
+use connect_operator::operator::reporting::reason::Reason;
+use connect_operator::operator::values::ApplicationValues;
+use connect_operator::operator::values::names::{GLOBAL, Item, Names};
 use secrecy::{ExposeSecret, SecretSlice};
 use serde_json::{Value, json};
 

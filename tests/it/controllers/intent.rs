@@ -1,16 +1,16 @@
 //! What users request apart from values.
 
 use connect_api::Selector;
-use connect_operator::controllers::connector_deployment::intent::{Target, deletion, desired_identity, intent, target};
-use connect_operator::controllers::context::Project;
-use connect_operator::controllers::reconcile::request;
-use connect_operator::controllers::remote::RegistryKey;
-use connect_operator::controllers::reporting::conditions::ConditionUpdate;
-use connect_operator::controllers::reporting::reason::Reason;
 use connect_operator::crd::DeletionPolicy;
 use connect_operator::crd::StagedConnector;
 use connect_operator::crd::shared::RemoteIdentity;
 use connect_operator::names;
+use connect_operator::operator::context::Project;
+use connect_operator::operator::deployment::intent::{Target, deletion, desired_identity, intent, target};
+use connect_operator::operator::reconcile::request;
+use connect_operator::operator::remote::RegistryKey;
+use connect_operator::operator::reporting::conditions::ConditionUpdate;
+use connect_operator::operator::reporting::reason::Reason;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::json;

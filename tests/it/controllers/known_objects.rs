@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use clock::Clock;
-use connect_operator::controllers::manager::known_objects::KnownObjects;
-use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::leader::Scope;
+use connect_operator::operator::manager::known_objects::KnownObjects;
+use connect_operator::operator::object_ref::ObjectRef;
 use jiff::Timestamp;
 use kube::runtime::watcher::Event;
 use serde_json::json;

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use clock::Clock;
-use connect_operator::controllers::manager::event_handlers;
-use connect_operator::controllers::object_ref::ObjectRef;
-use connect_operator::controllers::references::Named;
 use connect_operator::crd::AllowedNamespaces;
 use connect_operator::leader::Scope;
+use connect_operator::operator::cluster::references::Named;
+use connect_operator::operator::manager::event_handlers;
+use connect_operator::operator::object_ref::ObjectRef;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::runtime::watcher::Event;

@@ -2,14 +2,14 @@
 //! bounded as
 //! the operator bounds what it writes.
 
-use connect_operator::controllers::connect_project;
-use connect_operator::controllers::connector_deployment;
-use connect_operator::controllers::connector_staged;
-use connect_operator::controllers::reporting::bounds::{LARGEST_STATUS, size};
-use connect_operator::controllers::reporting::conditions::{ConditionUpdate, Extra, conditions};
-use connect_operator::controllers::reporting::reason::Reason;
 use connect_operator::crd;
 use connect_operator::names;
+use connect_operator::operator::deployment;
+use connect_operator::operator::project;
+use connect_operator::operator::reporting::bounds::{LARGEST_STATUS, size};
+use connect_operator::operator::reporting::conditions::{ConditionUpdate, Extra, conditions};
+use connect_operator::operator::reporting::reason::Reason;
+use connect_operator::operator::staged;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -93,8 +93,8 @@ fn fits<S: DeserializeOwned + Serialize>(kind: &str, bounded: impl Fn(S) -> S) {
 
 #[test]
 fn the_largest_status_of_each_kind_is_small() {
-    fits::<crd::ConnectorDeploymentStatus>("ConnectorDeployment", connector_deployment::status::bounded);
-    fits::<crd::ConnectorStagedStatus>("ConnectorStaged", connector_staged::status::bounded);
-    fits::<crd::ConnectProjectStatus>("ConnectProject", connect_project::status::bounded);
+    fits::<crd::ConnectorDeploymentStatus>("ConnectorDeployment", deployment::status::bounded);
+    fits::<crd::ConnectorStagedStatus>("ConnectorStaged", staged::status::bounded);
+    fits::<crd::ConnectProjectStatus>("ConnectProject", project::status::bounded);
     fits::<crd::ActionCheckStatus>("ActionCheck", |status| status);
 }

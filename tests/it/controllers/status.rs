@@ -4,19 +4,19 @@ use std::sync::LazyLock;
 
 use connect_api::mask::{LEFT_OUT, Masker};
 use connect_api::model::Deployment;
-use connect_operator::controllers::connector_deployment::persisted::{Applied, PersistedState, Phase, Sources};
-use connect_operator::controllers::connector_deployment::status::{
-    Comparison, DeploymentFacts, DesiredIdentity, Newer, Release, Texts, of_redeploy, summarize,
-};
-use connect_operator::controllers::object_ref::ObjectRef;
-use connect_operator::controllers::reporting::conditions::ConditionUpdate;
-use connect_operator::controllers::reporting::observed_record::ObservedRecord;
-use connect_operator::controllers::reporting::reason::Reason;
-use connect_operator::controllers::values::names::{Item, Names};
 use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, REPORT_ENTRIES};
 use connect_operator::crd::shared::RemoteIdentity;
 use connect_operator::crd::{DeletionPolicy, DeploymentType};
 use connect_operator::names;
+use connect_operator::operator::deployment::persisted::{Applied, PersistedState, Phase, Sources};
+use connect_operator::operator::deployment::status::{
+    Comparison, DeploymentFacts, DesiredIdentity, Newer, Release, Texts, of_redeploy, summarize,
+};
+use connect_operator::operator::object_ref::ObjectRef;
+use connect_operator::operator::reporting::conditions::ConditionUpdate;
+use connect_operator::operator::reporting::observed_record::ObservedRecord;
+use connect_operator::operator::reporting::reason::Reason;
+use connect_operator::operator::values::names::{Item, Names};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use connect_operator::controllers::reporting::event_reason::EventReason;
-use connect_operator::controllers::reporting::reason::{ConditionState, Reason};
+use connect_operator::operator::reporting::event_reason::EventReason;
+use connect_operator::operator::reporting::reason::{ConditionState, Reason};
 
 use crate::golden::assert_golden_parts;
 use crate::sources;
@@ -193,7 +193,7 @@ fn every_sentence_says_enough_to_act_on() {
 /// Returns the reasons that the code uses: every `Reason::Name` of the controllers.
 fn given() -> BTreeSet<String> {
     let mut given = BTreeSet::new();
-    for source in sources::all().iter().filter(|source| source.is_below("controllers")) {
+    for source in sources::all().iter().filter(|source| source.is_below("operator")) {
         for words in source.words.windows(3).filter(|words| words[..2] == ["Reason", "::"]) {
             given.insert(words[2].clone());
         }

@@ -17,7 +17,7 @@ const OF_CONNECTORS: &[&str] = &["manage_orders", "view_products"];
 const PAGES: &[&str] =
     &["docs", "charts", "deploy", "examples", "crds", "README.md", "CHANGELOG.md", "crates/dev-server/src"];
 /// Files whose messages may name scopes directly: the table, and sentences that a page repeats.
-const TABLES: &[&str] = &["connect-api/scopes.rs", "controllers/reporting/reason.rs"];
+const TABLES: &[&str] = &["connect-api/scopes.rs", "operator/reporting/reason.rs"];
 
 /// A task for which a user creates an API client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! `docs/troubleshooting.md`: a section for each reason, which begins with its place and sentence.
 
-use connect_operator::controllers::reporting::reason::{ConditionState, Reason};
+use connect_operator::operator::reporting::reason::{ConditionState, Reason};
 
 use super::reasons::{of_kinds, place_beside_ready};
 use crate::golden::assert_golden;

@@ -14,26 +14,26 @@ use connect_api::hosts::AllowedHosts;
 use connect_api::http::{self, Authorities, Credentials, HttpConnect, Limits};
 use connect_api::model::Deployment;
 use connect_api::{ApiError, CommerceApi, ConnectApi, Rate, Selector};
-use connect_operator::controllers::connector_deployment::act::{self, Done, PersistedOperation};
-use connect_operator::controllers::connector_deployment::decide::{
-    AppliedResponse, DesiredPayload, Input, Outcome, Response, Step, TransientState, apply_response, decide,
-};
-use connect_operator::controllers::connector_deployment::desired::{self, Contents, Desired};
-use connect_operator::controllers::connector_deployment::intent::{self, intent, target};
-use connect_operator::controllers::connector_deployment::observe::{self, RecordRead};
-use connect_operator::controllers::connector_deployment::persisted::{OperationState, OperationType, PersistedState};
-use connect_operator::controllers::connector_deployment::state;
-use connect_operator::controllers::connector_deployment::status::DesiredIdentity;
-use connect_operator::controllers::context::content_cache::Content;
-use connect_operator::controllers::object_ref::ObjectRef;
-use connect_operator::controllers::queue::backoff;
-use connect_operator::controllers::references::Named;
-use connect_operator::controllers::references::Source;
-use connect_operator::controllers::remote::{ConnectFactory, Connection, Outage, Remote, Remotes, Settings};
-use connect_operator::controllers::values::digest::DigestKey;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::crd::shared::RemoteIdentity;
 use connect_operator::metrics::Metrics;
+use connect_operator::operator::cluster::queue::backoff;
+use connect_operator::operator::cluster::references::Named;
+use connect_operator::operator::cluster::references::Source;
+use connect_operator::operator::context::content_cache::Content;
+use connect_operator::operator::deployment::act::{self, Done, PersistedOperation};
+use connect_operator::operator::deployment::decide::{
+    AppliedResponse, DesiredPayload, Input, Outcome, Response, Step, TransientState, apply_response, decide,
+};
+use connect_operator::operator::deployment::desired::{self, Contents, Desired};
+use connect_operator::operator::deployment::intent::{self, intent, target};
+use connect_operator::operator::deployment::observe::{self, RecordRead};
+use connect_operator::operator::deployment::persisted::{OperationState, OperationType, PersistedState};
+use connect_operator::operator::deployment::state;
+use connect_operator::operator::deployment::status::DesiredIdentity;
+use connect_operator::operator::object_ref::ObjectRef;
+use connect_operator::operator::remote::{ConnectFactory, Connection, Outage, Remote, Remotes, Settings};
+use connect_operator::operator::values::digest::DigestKey;
 use dev_server::Options;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -337,7 +337,7 @@ impl Desk {
         panic!("it does not settle: {:?}, {:?}", self.persisted, self.transient);
     }
 
-    /// Returns how long a reconcile waits after a call: as `connector_deployment/reconcile/execute.rs` does.
+    /// Returns how long a reconcile waits after a call: as `deployment/reconcile/execute.rs` does.
     pub(super) fn after(&self, (done, outcome): &(Done, AppliedResponse)) -> Duration {
         let refused = outcome.transient.refused.as_ref().is_some_and(|refused| !refused.is_of_deletion());
         match (&done.response, outcome.transient.pause, &done.error) {

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use connect_operator::controllers::remote::OutageKind;
-use connect_operator::controllers::reporting::reason::Reason;
+use connect_operator::operator::remote::OutageKind;
+use connect_operator::operator::reporting::reason::Reason;
 
 use super::cells::{Cell, Closed, Knows, Operation, Pause};
 use super::faults::{Fault, Happened, ReportedState};

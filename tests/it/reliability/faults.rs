@@ -1,7 +1,7 @@
 //! Everything that can go wrong with a call, and its meaning by contract sections 8 and 13: the table from which the
 //! expectations are derived. It does not use the operator's own interpretation.
 
-use connect_operator::controllers::reporting::reason::Reason;
+use connect_operator::operator::reporting::reason::Reason;
 use dev_server::{Fault as Wrong, FaultAnswer, FaultEffect};
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use connect_operator::controllers::remote::OutageKind;
+use connect_operator::operator::remote::OutageKind;
 
 use super::Met;
 use super::cells::{Cell, Closed, Knows, Operation, Pause};

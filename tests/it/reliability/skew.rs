@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use clock::{Clock, later};
-use connect_operator::controllers::connector_deployment::persisted::{OperationState, OperationType};
+use connect_operator::operator::deployment::persisted::{OperationState, OperationType};
 use dev_server::{Fault, FaultAnswer};
 use jiff::{SignedDuration, Timestamp};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use connect_operator::controllers::reporting::reason::{ConditionState, Reason};
+use connect_operator::operator::reporting::reason::{ConditionState, Reason};
 
 use super::queries::alerts_of;
 use crate::documentation::reasons::{looks, of_kinds};

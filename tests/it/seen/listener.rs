@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use connect_operator::cli::run::health::{Health, Stage};
 use connect_operator::cli::run::listen::{Addresses, Listening, listen};
-use connect_operator::controllers::initial_lists::{InitialLists, List};
-use connect_operator::controllers::object_ref::Kind;
 use connect_operator::metrics::Metrics;
+use connect_operator::operator::cluster::initial_lists::{InitialLists, List};
+use connect_operator::operator::object_ref::Kind;
 use jiff::Timestamp;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};

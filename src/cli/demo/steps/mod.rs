@@ -24,9 +24,9 @@ use super::cluster::DemoCluster;
 use super::display::Display;
 use super::manifests::{self, Manifests};
 use super::observed::ObservedObjects;
-use crate::controllers::connector_deployment::state;
 use crate::crd::ConnectorDeployment;
 use crate::names;
+use crate::operator::deployment::state;
 
 /// Maximum duration of a step. A machine with two busy cores needs some seconds.
 const WITHIN: Duration = Duration::from_mins(2);

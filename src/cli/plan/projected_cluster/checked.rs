@@ -14,12 +14,12 @@ use crate::cli::plan::local;
 use crate::cli::plan::manifests::Document;
 use crate::cli::plan::overlay::Overlay;
 use crate::cli::resources::{ResourceType, similar};
-use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::references::{Named, Reference};
 use crate::crd::{
     ActionCheck, AdoptionPolicy, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged,
 };
 use crate::names;
+use crate::operator::cluster::references::{Named, Reference};
+use crate::operator::object_ref::ObjectRef;
 
 /// Label with its name that every Namespace has (Kubernetes, well-known labels).
 const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";

@@ -8,13 +8,13 @@ use kube::runtime::watcher::Event;
 use super::ProjectedCluster;
 use crate::cli::installs;
 use crate::cli::plan::stop::Stop;
-use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::objects::secret;
-use crate::controllers::project_access::namespace_permissions::{NamespacePermissions, Permission};
-use crate::controllers::reporting::conditions::ConditionUpdate;
-use crate::controllers::reporting::problem;
-use crate::controllers::reporting::reason::Reason;
 use crate::crd::{AllowedNamespaces, ClusterConnectProject, ConnectProject, ConnectProjectSpec, ConnectProjectStatus};
+use crate::operator::cluster::objects::secret;
+use crate::operator::cluster::permissions::{NamespacePermissions, Permission};
+use crate::operator::object_ref::ObjectRef;
+use crate::operator::reporting::conditions::ConditionUpdate;
+use crate::operator::reporting::problem;
+use crate::operator::reporting::reason::Reason;
 
 /// A project of either kind.
 pub(in crate::cli::plan) struct Project {

@@ -6,16 +6,14 @@ use clock::later;
 use jiff::Timestamp;
 
 use super::Inputs;
-use crate::controllers::connector_deployment::decide::{self, Decision, DesiredPayload, Input, Step, TransientState};
-use crate::controllers::connector_deployment::desired::Desired;
-use crate::controllers::connector_deployment::persisted::{
-    Applied, Observation, OperationType, PersistedState, Phase, Sources,
-};
-use crate::controllers::connector_deployment::state;
-use crate::controllers::reporting::conditions;
-use crate::controllers::values::Values;
-use crate::controllers::values::digest::DigestKey;
-use crate::controllers::values::names::{Names, differences};
+use crate::operator::deployment::decide::{self, Decision, DesiredPayload, Input, Step, TransientState};
+use crate::operator::deployment::desired::Desired;
+use crate::operator::deployment::persisted::{Applied, Observation, OperationType, PersistedState, Phase, Sources};
+use crate::operator::deployment::state;
+use crate::operator::reporting::conditions;
+use crate::operator::values::Values;
+use crate::operator::values::digest::DigestKey;
+use crate::operator::values::names::{Names, differences};
 
 /// Maximum number of simulated steps: the longest sequence, proving that a record is gone, takes about twenty.
 const ROUNDS: usize = 64;

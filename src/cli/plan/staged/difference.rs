@@ -6,8 +6,8 @@ use connect_api::model::ConnectorStaged as Record;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::controllers::connector_staged::desired;
 use crate::crd::ConnectorStagedSpec;
+use crate::operator::staged::desired;
 
 /// A field that would change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -25,10 +25,10 @@ use super::selection::{list, read};
 use crate::cli::cluster::{AllNamespaces, ClusterOptions, Connection};
 use crate::cli::installs::{self, CLUSTER_PROJECTS, Install};
 use crate::cli::printing::print;
-use crate::controllers::clients::served_crds;
 use crate::crd::ProjectKind;
 use crate::error_text::with_causes;
 use crate::leader::LeaseName;
+use crate::operator::clients::served_crds;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::finding::{Finding, Level};
 use crate::cli::resources::kind::{Resource, ResourceType};
-use crate::controllers::reporting::reason::{ConditionState, Reason};
+use crate::operator::reporting::reason::{ConditionState, Reason};
 
 /// Maximum number of names in a line.
 const LISTED: usize = 3;

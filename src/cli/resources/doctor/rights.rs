@@ -55,7 +55,7 @@ pub(super) const SHARED: [Need; 4] = [
 ];
 
 /// What it needs in its own namespace.
-pub(super) const SHARED_OWN: [Need; 1] = [(Level::Problem, "", &["secrets"], &["watch"])];
+pub(super) const SHARED_OWN: [Need; 1] = [(Level::Problem, "", &["secrets"], &["list", "watch"])];
 
 /// Namespace of the Events about objects that have none.
 pub(super) const CLUSTER_EVENTS: &str = "default";

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use connect_operator::controllers::reporting::reason::ConditionState;
 use connect_operator::crd;
+use connect_operator::operator::reporting::reason::ConditionState;
 use serde_json::{Value, json};
 use test_support::gitops::is_requested;
 

@@ -1,3 +1,0 @@
-//! Which projects may be used, and from which namespaces. Pure.
-
-pub mod namespace_permissions;

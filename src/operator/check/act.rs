@@ -1,0 +1,105 @@
+//! Sends the one call of a reconcile, and evaluates its answer. Decides nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use clock::later;
+use connect_api::action::{ActionApi, ActionRequest};
+use connect_api::error::Failure;
+use connect_api::mask::Masker;
+use jiff::Timestamp;
+use tokio::sync::Mutex;
+
+use super::expect::Expected;
+use super::status::{AS_EXPECTED, Result};
+use crate::crd::CheckOutcome;
+use crate::operator::reporting::problem::sentence;
+
+/// A call leaves within this time after its intent was written, or not at all.
+const LIMIT: Duration = Duration::from_secs(30);
+/// One answer at a time is evaluated, so that the memory for the largest one is needed once. It is taken before the thread is:
+/// each thread that waited would get memory of its own from the allocator, and keep it.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
+
+/// A call that is ready to leave, and what its answer has to be.
+pub(super) struct Prepared {
+    pub(super) client: Arc<dyn ActionApi>,
+    pub(super) request: ActionRequest,
+    pub(super) masker: Masker,
+    pub(super) expected: Expected,
+}
+
+/// Sends the call, once, and returns its result. `started`: when the intent to send was written.
+pub(super) async fn call(prepared: Prepared, started: Timestamp) -> Result {
+    let Prepared { client, request, masker, expected } = prepared;
+    let answer = match client.send(request, Some(later(started, LIMIT))).await {
+        Ok(answer) => answer,
+        Err(error) => {
+            let outcome = if error.failure == Failure::NotSent { CheckOutcome::NotSent } else { CheckOutcome::Failed };
+            return Result { outcome, http_status: None, duration: None, message: sentence(&error) };
+        }
+    };
+    let (http_status, duration) = (Some(answer.status.as_u16()), Some(answer.duration));
+    // The largest answers would keep other reconciles waiting. To the runtime it is blocking work, so that a test that steps
+    // a paused clock waits for it.
+    let turn = ONE_AT_A_TIME.lock().await;
+    let evaluated = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        expected.evaluate(&answer, &masker)
+    });
+    let (outcome, message) = match evaluated.await {
+        Ok(Ok(())) => (CheckOutcome::Passed, AS_EXPECTED.to_owned()),
+        Ok(Err(why)) => (CheckOutcome::Failed, why),
+        Err(_) => (CheckOutcome::Failed, "The answer cannot be evaluated".to_owned()),
+    };
+    Result { outcome, http_status, duration, message }
+}
+
+#[cfg(test)]
+mod tests {
+    use connect_api::ApiError;
+    use connect_api::action::ActionAnswer;
+    use connect_api::api::Answer;
+    use http::{HeaderMap, Method};
+
+    use super::*;
+    use crate::crd::Expectation;
+
+    /// Fails each call in one way.
+    struct Fails(Failure);
+
+    impl ActionApi for Fails {
+        fn send(&self, request: ActionRequest, _: Option<Timestamp>) -> Answer<'_, ActionAnswer> {
+            Box::pin(std::future::ready(Err(ApiError {
+                operation: request.operation,
+                failure: self.0.clone(),
+                message: "no connection".to_owned(),
+                correlation_id: None,
+                retry_after: None,
+            })))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_failed_call_is_reported_as_a_sentence() {
+        for (failure, outcome, start) in [
+            (Failure::NotSent, CheckOutcome::NotSent, "The request could not be sent"),
+            (Failure::NoAnswer, CheckOutcome::Failed, "The request got no answer"),
+        ] {
+            let request = ActionRequest {
+                operation: "callAction",
+                method: Method::GET,
+                url: "http://127.0.0.1:1".parse().expect("a URL"),
+                headers: HeaderMap::new(),
+                body: None,
+                masker: Masker::new([]),
+            };
+            let client = Arc::new(Fails(failure));
+            let expected = Expected::read(&Expectation::default()).expect("it can be used");
+            let prepared = Prepared { client, request, masker: Masker::new([]), expected };
+            let result = call(prepared, Timestamp::UNIX_EPOCH).await;
+            let message = format!("{start}: no connection (callAction)");
+            assert_eq!((result.outcome, result.message), (outcome, message));
+        }
+    }
+}

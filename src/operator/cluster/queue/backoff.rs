@@ -1,0 +1,174 @@
+//! Holds back the calls of one resource after failures of its own. Pure: time is an argument.
+//!
+//! The circuit breaker (`remote/circuit_breaker.rs`) holds back the calls of the whole remote.
+
+use std::time::Duration;
+
+use clock::{between, later};
+use connect_api::ApiError;
+use jiff::Timestamp;
+
+use crate::operator::reporting::conditions::ConditionUpdate;
+use crate::operator::reporting::reason::Reason;
+use crate::operator::reporting::refusal::{self, Access};
+
+/// Pause after a call that was held back while the circuit breaker is half open.
+const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// First pause of one resource after a call of its own failed; doubles. An attempt is a read, a write, and the call
+/// that finds out whether the service works again: with 8 s there are at most 6 calls in any 10 s.
+const FIRST_PAUSE: Duration = Duration::from_secs(8);
+/// Longest such pause.
+const LONGEST_PAUSE: Duration = Duration::from_mins(5);
+
+/// Generation of a resource and its newest request. A pause applies to these; a change ends it.
+pub type Asked = (i64, Option<String>);
+
+/// Calls of one resource that failed in a row.
+#[derive(Clone, Debug, Default)]
+pub struct Backoff {
+    failures: u32,
+    not_before: Option<Timestamp>,
+    paused_for: Option<Asked>,
+}
+
+impl Backoff {
+    /// Returns what is left of the pause; `None`: the resource may call.
+    #[must_use]
+    pub fn left(&mut self, asked: &Asked, now: Timestamp) -> Option<Duration> {
+        if self.paused_for.as_ref() != Some(asked) {
+            self.not_before = None;
+        }
+        let until = self.not_before?;
+        (now < until).then(|| between(now, until))
+    }
+
+    /// Records a failed call; returns the pause before the next one. A call that was held back says nothing about this
+    /// resource: if it counted, a service that fails now and then would slow down resources whose calls it answers.
+    pub fn failed(&mut self, asked: Asked, error: &ApiError, now: Timestamp) -> Duration {
+        let at_least = error.retry_after.unwrap_or_default();
+        if error.is_held_back() {
+            return at_least.max(SHORTEST_PAUSE);
+        }
+        self.failures = self.failures.saturating_add(1);
+        let pause = pause(self.failures).max(at_least);
+        self.not_before = Some(later(now, pause));
+        self.paused_for = Some(asked);
+        pause
+    }
+
+    /// Records a successful call.
+    pub fn worked(&mut self) {
+        self.failures = 0;
+        self.not_before = None;
+    }
+}
+
+/// Returns the pause before the next call of a resource after this many failures in a row.
+#[must_use]
+pub fn pause(failures: u32) -> Duration {
+    FIRST_PAUSE.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(LONGEST_PAUSE)
+}
+
+/// Reconciles of one resource in a row in which the API server refused a request.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct KubernetesErrorBackoff(u32);
+
+impl KubernetesErrorBackoff {
+    /// Returns the requeue delay of a reconcile that ended with `reason` and would be requeued after `again` otherwise.
+    /// A backoff is needed because no event arrives when a right is granted or a policy changes.
+    pub fn again(&mut self, reason: Reason, again: Option<Duration>) -> Option<Duration> {
+        if reason != Reason::KubernetesError {
+            self.0 = 0;
+            return again;
+        }
+        self.0 = self.0.saturating_add(1);
+        Some(self.pause().min(again.unwrap_or(Duration::MAX)))
+    }
+
+    /// Returns the condition for a request that the API server refused, and the requeue delay.
+    ///
+    /// # Errors
+    /// The same error, if it passes by itself.
+    pub fn refused(
+        &mut self,
+        request: &str,
+        error: kube::Error,
+    ) -> Result<(ConditionUpdate, Option<Duration>), kube::Error> {
+        let condition = refusal::condition(Access::Write, request, error)?;
+        let again = self.again(condition.reason, None);
+        Ok((condition, again))
+    }
+
+    /// Returns the requeue delay after so many of them.
+    #[must_use]
+    pub fn pause(&self) -> Duration {
+        pause(self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use connect_api::error::Failure;
+
+    use super::*;
+
+    #[test]
+    fn only_a_failure_of_its_own_makes_the_next_pause_longer() {
+        let mut backoff = Backoff::default();
+        let now = Timestamp::UNIX_EPOCH;
+        let error = |failure, retry_after: u64| ApiError {
+            operation: "getDeploymentByKey",
+            failure,
+            message: String::new(),
+            correlation_id: None,
+            retry_after: (retry_after > 0).then(|| Duration::from_secs(retry_after)),
+        };
+        let own = Failure::Answered { status: 503, codes: Vec::new() };
+        for (failure, retry_after, pause, left) in [
+            (Failure::HeldBack, 3, 3, None),
+            (Failure::HeldBack, 0, 1, None),
+            (own.clone(), 0, 8, Some(8)),
+            (Failure::HeldBack, 5, 5, Some(8)),
+            (own.clone(), 0, 16, Some(16)),
+            (own.clone(), 60, 60, Some(60)),
+            (own.clone(), 96, 96, Some(96)),
+        ] {
+            let asked = (1, None);
+            let paused = backoff.failed(asked.clone(), &error(failure.clone(), retry_after), now);
+            assert_eq!(paused.as_secs(), pause, "{failure:?}");
+            assert_eq!(backoff.left(&asked, now).map(|left| left.as_secs()), left, "{failure:?}");
+        }
+        let over = later(now, Duration::from_secs(96));
+        assert_eq!(backoff.left(&(1, None), over), None, "the pause is over");
+        assert_eq!(backoff.left(&(2, None), now), None, "a change ends the pause");
+        backoff.worked();
+        let pause = backoff.failed((2, None), &error(own, 0), now);
+        assert_eq!(pause.as_secs(), 8, "the first failure after a success");
+        backoff.worked();
+        assert_eq!(backoff.left(&(2, None), now), None, "a success ends the pause");
+    }
+
+    #[test]
+    fn pauses_grow_until_nothing_is_refused() {
+        let mut kubernetes_error_backoff = KubernetesErrorBackoff::default();
+        let again = |kubernetes_error_backoff: &mut KubernetesErrorBackoff| {
+            kubernetes_error_backoff.again(Reason::KubernetesError, None)
+        };
+        assert_eq!(again(&mut kubernetes_error_backoff), Some(Duration::from_secs(8)));
+        assert_eq!(again(&mut kubernetes_error_backoff), Some(Duration::from_secs(16)));
+        assert_eq!(
+            kubernetes_error_backoff.again(Reason::KubernetesError, Some(Duration::from_secs(5))),
+            Some(Duration::from_secs(5))
+        );
+        assert_eq!(kubernetes_error_backoff.again(Reason::Deployed, None), None);
+        assert_eq!(again(&mut kubernetes_error_backoff), Some(Duration::from_secs(8)));
+    }
+
+    #[test]
+    fn pauses_grow_to_an_end() {
+        assert_eq!(pause(1), Duration::from_secs(8));
+        assert_eq!(pause(3), Duration::from_secs(32));
+        assert_eq!(pause(100), LONGEST_PAUSE);
+    }
+}

@@ -1,0 +1,322 @@
+//! The Secrets and ConfigMaps that were just read. Many resources name the same one, and a resource is reconciled several
+//! times in a row.
+//!
+//! A content is used for [`LIFETIME`] at most, and only until a watch shows a change of its object. A read that a change
+//! overtook is not kept: the reconcile that the change enqueued would use it. Watches of different kinds lag differently,
+//! so a resource that was changed uses only what was read after its change arrived: a user who changes a Secret first, and
+//! then the resource, may expect the new value.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use clock::{Clock, later};
+use jiff::Timestamp;
+use kube::runtime::watcher::Event;
+use kube::{Resource, ResourceExt};
+use secrecy::SecretSlice;
+use tokio::sync::OwnedMutexGuard;
+
+use crate::mutex::Mutex;
+use crate::operator::cluster::references::Named;
+use crate::operator::cluster::references::Source;
+use crate::operator::object_ref::ObjectRef;
+
+/// Time for which a content is used; it is wiped within as much again. The watch of its object may lag, but hardly by
+/// more.
+pub const LIFETIME: Duration = Duration::from_secs(2);
+/// Maximum number of contents. Each has 1 MiB at most (Kubernetes: Secret, ConfigMap).
+const MAX_COUNT: usize = 32;
+
+/// An object that values come from, as it was read.
+#[derive(Clone, Debug)]
+pub struct Content {
+    /// The object, in the version that was read.
+    pub source: Source,
+    /// Its data, by key.
+    pub data: BTreeMap<String, SecretSlice<u8>>,
+}
+
+/// The contents that were just read, by kind, namespace and name.
+#[derive(Debug, Default)]
+pub struct ContentCache(Mutex<State>);
+
+type Key = (Named, String, String);
+
+#[derive(Debug, Default)]
+struct State {
+    entries: BTreeMap<Key, Entry>,
+    /// Reads in progress.
+    reads: BTreeMap<Key, Weak<tokio::sync::Mutex<()>>>,
+    /// Number of changes so far, of all objects.
+    changes: u64,
+    /// Number of changes so far, of all resources. It orders them and the reads.
+    sequence: u64,
+    /// [`State::sequence`] at the last change of each resource, as long as something older may be kept.
+    changed: HashMap<ObjectRef, u64>,
+    /// Reads that began before this are not kept: who may use them is forgotten.
+    oldest: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    content: Content,
+    until: Timestamp,
+    /// [`State::sequence`] when its read began.
+    began: u64,
+}
+
+/// A read that has begun.
+#[derive(Debug)]
+pub struct Reading {
+    key: Key,
+    /// [`State::changes`] when it began.
+    changes: u64,
+    /// [`State::sequence`] when it began.
+    began: u64,
+    /// Held by the one that others wait for.
+    _first: Option<OwnedMutexGuard<()>>,
+}
+
+impl ContentCache {
+    /// Records that a watch has shown a change of a resource by a user.
+    pub fn resource_changed(&self, resource: &ObjectRef) {
+        self.with(|state| {
+            state.sequence += 1;
+            state.changed.insert(resource.clone(), state.sequence);
+        });
+    }
+
+    /// Returns a content that `resource` may use.
+    fn get(&self, resource: &ObjectRef, key: &Key, now: Timestamp) -> Option<Content> {
+        self.with(|state| {
+            let changed = state.changed.get(resource).copied().unwrap_or_default();
+            let entry = state.entries.get(key).filter(|entry| now < entry.until && entry.began >= changed)?;
+            Some(entry.content.clone())
+        })
+    }
+
+    /// Returns a content that `resource` may use, after the read of it that is in progress, if there is one.
+    ///
+    /// # Errors
+    /// The caller has to read it. Other callers wait until it drops the [`Reading`], and for no further read: an object
+    /// that cannot be read, or does not exist, must not be read by one reconcile after the other.
+    pub async fn get_or_begin(
+        &self,
+        resource: &ObjectRef,
+        kind: Named,
+        name: &str,
+        clock: &Clock,
+    ) -> Result<Content, Reading> {
+        let key = (kind, resource.namespace.clone(), name.to_owned());
+        if let Some(content) = self.get(resource, &key, clock.now()) {
+            return Ok(content);
+        }
+        let read = self.read(&key);
+        let first = Arc::clone(&read).try_lock_owned().ok();
+        if first.is_none() {
+            drop(read.lock().await);
+        }
+        // Also for the first one: another read may have ended before it got the lock.
+        if let Some(content) = self.get(resource, &key, clock.now()) {
+            return Ok(content);
+        }
+        let (changes, began) = self.with(|state| (state.changes, state.sequence));
+        Err(Reading { key, changes, began, _first: first })
+    }
+
+    /// Returns the lock of the reads of one object.
+    fn read(&self, key: &Key) -> Arc<tokio::sync::Mutex<()>> {
+        self.with(|state| {
+            if let Some(read) = state.reads.get(key).and_then(Weak::upgrade) {
+                return read;
+            }
+            state.reads.retain(|_, read| read.strong_count() > 0);
+            let read = Arc::default();
+            state.reads.insert(key.clone(), Arc::downgrade(&read));
+            read
+        })
+    }
+
+    /// Keeps what was read, unless something has changed since the read began.
+    pub fn keep(&self, reading: Reading, content: &Content, now: Timestamp) {
+        // Others wait until the end of this function.
+        let Reading { key, changes, began, _first } = reading;
+        self.with(|state| {
+            state.entries.retain(|_, entry| now < entry.until);
+            let room = state.entries.len() < MAX_COUNT || state.entries.contains_key(&key);
+            if changes == state.changes && began >= state.oldest && room {
+                state.entries.insert(key, Entry { content: content.clone(), until: later(now, LIFETIME), began });
+            }
+        });
+    }
+
+    /// Processes an event of a watch. Only the end of a list shows that no change was missed: what was read meanwhile may
+    /// be older than what the list contains, and no further event would show that.
+    pub fn note<K: Resource>(&self, kind: Named, event: &Event<K>) {
+        match event {
+            Event::Apply(object) | Event::Delete(object) | Event::InitApply(object) => {
+                self.changed(kind, &object.namespace().unwrap_or_default(), &object.name_any());
+            }
+            Event::Init | Event::InitDone => self.interrupted(),
+        }
+    }
+
+    /// Forgets an object that was changed or deleted.
+    fn changed(&self, kind: Named, namespace: &str, name: &str) {
+        let key = (kind, namespace.to_owned(), name.to_owned());
+        self.with(|state| {
+            state.changes += 1;
+            state.entries.remove(&key);
+        });
+    }
+
+    /// Forgets everything: a watch was interrupted, so a change may not have been shown.
+    pub fn interrupted(&self) {
+        self.with(|state| {
+            state.changes += 1;
+            state.entries.clear();
+        });
+    }
+
+    /// Wipes what may not be used any more.
+    pub fn expire(&self, now: Timestamp) {
+        self.with(|state| {
+            state.entries.retain(|_, entry| now < entry.until);
+            state.oldest = state.entries.values().map(|entry| entry.began).min().unwrap_or(state.sequence);
+            state.changed.retain(|_, changed| *changed > state.oldest);
+        });
+    }
+
+    fn with<R>(&self, operation: impl FnOnce(&mut State) -> R) -> R {
+        operation(&mut self.0.lock())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+    use k8s_openapi::api::core::v1::Secret;
+    use kube::api::ObjectMeta;
+    use secrecy::SecretSlice;
+
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    fn content() -> Content {
+        let source =
+            Source { kind: "Secret".into(), name: "tax".into(), uid: "1".into(), resource_version: "1".into() };
+        Content { source, data: [("token".to_owned(), SecretSlice::from(vec![0]))].into() }
+    }
+
+    fn resource() -> ObjectRef {
+        ObjectRef::deployment("shop", "tax-eu")
+    }
+
+    /// Returns what a reconcile gets that need not wait.
+    fn begin(cache: &ContentCache, name: &str) -> Result<Content, Reading> {
+        let clock = Clock::stepped(NOW);
+        cache.get_or_begin(&resource(), Named::Secret, name, &clock).now_or_never().expect("no read is in progress")
+    }
+
+    #[test]
+    fn others_wait_for_a_read_in_progress_but_not_for_a_second_one() {
+        for kept in [true, false] {
+            let (cache, clock) = (ContentCache::default(), Clock::stepped(NOW));
+            let first = begin(&cache, "tax").expect_err("nothing is kept yet");
+            let user = resource();
+            let mut others = [0, 1].map(|_| Box::pin(cache.get_or_begin(&user, Named::Secret, "tax", &clock)));
+            assert!(others.iter_mut().all(|other| other.now_or_never().is_none()), "they wait");
+            begin(&cache, "oms").expect_err("another object is read meanwhile");
+            if kept {
+                cache.keep(first, &content(), NOW);
+            } else {
+                drop(first);
+            }
+            let got = others.each_mut().map(|other| other.now_or_never().map(|got| got.is_ok()));
+            assert_eq!(got, [Some(kept); 2], "both go on, with the content or to read it themselves");
+        }
+    }
+
+    fn event(name: &str) -> Secret {
+        let metadata = ObjectMeta { namespace: Some("shop".into()), name: Some(name.into()), ..ObjectMeta::default() };
+        Secret { metadata, ..Secret::default() }
+    }
+
+    #[test]
+    fn a_content_is_used_until_its_object_changes_and_not_for_long() {
+        type Act = fn(&ContentCache);
+        let tax = (Named::Secret, "shop".to_owned(), "tax".to_owned());
+        let soon = later(NOW, Duration::from_secs(1));
+        let none: Act = |_| {};
+        let rows: [(&str, Act, Act, Timestamp, bool); 14] = [
+            ("at once", none, none, soon, true),
+            ("later", none, none, later(NOW, LIFETIME), false),
+            ("changed", none, |cache| cache.note(Named::Secret, &Event::Apply(event("tax"))), soon, false),
+            ("deleted", none, |cache| cache.note(Named::Secret, &Event::Delete(event("tax"))), soon, false),
+            ("another changed", none, |cache| cache.note(Named::Secret, &Event::Apply(event("oms"))), soon, true),
+            ("another kind", none, |cache| cache.note(Named::ConfigMap, &Event::Apply(event("tax"))), soon, true),
+            ("listed", none, |cache| cache.note(Named::Secret, &Event::InitApply(event("tax"))), soon, false),
+            ("a list begins", none, |cache| cache.note(Named::Secret, &Event::<Secret>::Init), soon, false),
+            ("a list lacks it", none, |cache| cache.note(Named::Secret, &Event::<Secret>::InitDone), soon, false),
+            ("the watch breaks", none, ContentCache::interrupted, soon, false),
+            ("read, changed", |cache| cache.note(Named::Secret, &Event::Apply(event("tax"))), none, soon, false),
+            ("read, listed", |cache| cache.note(Named::Secret, &Event::InitApply(event("tax"))), none, soon, false),
+            ("read, list ends", |cache| cache.note(Named::Secret, &Event::<Secret>::InitDone), none, soon, false),
+            ("read, the watch breaks", ContentCache::interrupted, none, soon, false),
+        ];
+        for (case, during, after, at, used) in rows {
+            let cache = ContentCache::default();
+            let reading = begin(&cache, "tax").expect_err("nothing is kept yet");
+            during(&cache);
+            cache.keep(reading, &content(), NOW);
+            after(&cache);
+            assert_eq!(cache.get(&resource(), &tax, at).is_some(), used, "{case}");
+        }
+    }
+
+    /// A user changed the Secret, and then the resource. The watch of the Secret lags, so what was read before would be the
+    /// former value.
+    #[test]
+    fn a_resource_that_was_changed_uses_only_what_was_read_since() {
+        let cache = ContentCache::default();
+        let (tax, soon) = ((Named::Secret, "shop".to_owned(), "tax".to_owned()), later(NOW, Duration::from_secs(1)));
+        let other = ObjectRef::deployment("shop", "tax-us");
+        let used = |cache: &ContentCache| [&resource(), &other].map(|user| cache.get(user, &tax, soon).is_some());
+        cache.resource_changed(&resource());
+        let first = begin(&cache, "tax").expect_err("nothing is kept yet");
+        cache.keep(first, &content(), NOW);
+        assert_eq!(used(&cache), [true, true], "read after the change");
+        cache.resource_changed(&other);
+        assert_eq!(used(&cache), [true, false], "read before the change of the other one");
+        cache.expire(soon);
+        assert_eq!(used(&cache), [true, false], "still known");
+        let again = Box::pin(cache.get_or_begin(&other, Named::Secret, "tax", &Clock::stepped(soon))).now_or_never();
+        cache.keep(again.expect("no read is in progress").expect_err("it has to read"), &content(), NOW);
+        assert_eq!(used(&cache), [true, true], "what it read replaces the former");
+        // A read that takes long, while the change before which it began is forgotten.
+        let late = begin(&cache, "oms").expect_err("nothing is kept yet");
+        cache.resource_changed(&resource());
+        cache.expire(later(NOW, LIFETIME));
+        assert!(cache.with(|state| state.changed.is_empty()), "nothing older is kept");
+        cache.keep(late, &content(), soon);
+        assert_eq!(cache.with(|state| state.entries.len()), 0);
+    }
+
+    #[test]
+    fn the_memory_is_bounded_and_wiped() {
+        let cache = ContentCache::default();
+        for number in 0..=MAX_COUNT {
+            let name = number.to_string();
+            let reading = begin(&cache, &name).expect_err("nothing is kept yet");
+            cache.keep(reading, &content(), NOW);
+        }
+        let kept = |cache: &ContentCache| cache.with(|state| state.entries.len());
+        assert_eq!(kept(&cache), MAX_COUNT);
+        cache.expire(NOW);
+        assert_eq!(kept(&cache), MAX_COUNT);
+        cache.expire(later(NOW, LIFETIME));
+        assert_eq!(kept(&cache), 0);
+    }
+}

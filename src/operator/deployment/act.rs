@@ -1,0 +1,256 @@
+//! Carries out a decision: sends the one call that a reconcile may send.
+//!
+//! Decides nothing. `decide::apply_response` concludes what a response means.
+
+use clock::later;
+use connect_api::api::PageRequest;
+use connect_api::error::ErrorCode;
+use connect_api::model::{
+    ApplicationConfiguration, ConfigurationValue, Deployment, DeploymentDraft, GlobalConfiguration, RedeployAction,
+    SecuredValue,
+};
+use connect_api::scopes::Right;
+use connect_api::{ApiError, ConnectApi, Reaction, Selector};
+use jiff::Timestamp;
+
+use super::decide::{Accepted, CallKind, LIMIT, Response};
+use super::intent::{self, Target};
+use super::observe::phase;
+use super::state;
+use super::status::DesiredIdentity;
+use crate::crd::ConnectorDeployment;
+use crate::operator::reporting::conditions::ConditionUpdate;
+use crate::operator::reporting::problem;
+use crate::operator::values::{ApplicationValues, Values};
+
+/// Proof that the API server stored an operation: what a call takes, so that none is sent without (rule 1).
+#[derive(Debug)]
+pub struct PersistedOperation {
+    started_at: Timestamp,
+    is_first: bool,
+}
+
+impl PersistedOperation {
+    /// The operation in `stored`, an object as the API server returned it; `None`: it has none.
+    #[must_use]
+    pub fn of(stored: &ConnectorDeployment) -> Option<Self> {
+        let operation = state::shown(stored.status.as_ref()?).operation?;
+        Some(Self { started_at: operation.started_at, is_first: operation.is_first() })
+    }
+}
+
+/// The result of a call.
+#[derive(Debug)]
+pub struct Done {
+    /// What it means.
+    pub response: Response,
+    /// The record in the response.
+    pub record: Option<Deployment>,
+    /// The error, if it was one.
+    pub error: Option<ApiError>,
+}
+
+impl Done {
+    /// The result of a call that failed.
+    fn failed(error: ApiError) -> Self {
+        Self { response: classify(&error), record: None, error: Some(error) }
+    }
+
+    /// The result of a call that was answered without a record, or not sent at all.
+    fn without_record(response: Response, error: Option<ApiError>) -> Self {
+        Self { response, record: None, error }
+    }
+}
+
+/// Classifies an error by what it says about the change that was asked for; never as accepted.
+fn classify(error: &ApiError) -> Response {
+    match error.reaction_to_change() {
+        Reaction::Fix | Reaction::Token => Response::Refused,
+        Reaction::Retry | Reaction::Refetch | Reaction::Wait => Response::Retryable,
+        Reaction::Gone => Response::NotFound,
+        Reaction::Verify => Response::Unknown,
+    }
+}
+
+/// Returns the same move without the applications that the new version adds, if the service rejected the call because
+/// it names one of them: some services take such an application and others do not (contract section 6.1). The rejection
+/// proves that nothing has happened, so this is not a second change.
+#[must_use]
+pub fn without_added(done: &Done, call: &CallKind) -> Option<CallKind> {
+    let CallKind::Redeploy { id, version, update_connector: true } = call else { return None };
+    let code = done.error.as_ref().and_then(ApiError::code);
+    let added = done.response == Response::Refused && code == Some(&ErrorCode::DeploymentApplicationDoNotBelong);
+    added.then(|| CallKind::Redeploy { id: id.clone(), version: *version, update_connector: false })
+}
+
+/// Sends the call that was decided on. `values`: what it carries; an undeploy needs none. `operation`: it is
+/// persisted, and the call leaves within [`LIMIT`] of its start or not at all.
+pub async fn send(
+    api: &dyn ConnectApi,
+    object: &ConnectorDeployment,
+    wanted: &DesiredIdentity,
+    target: Option<&Target>,
+    call: &CallKind,
+    values: &Values,
+    operation: &PersistedOperation,
+) -> Done {
+    let send_before = later(operation.started_at, LIMIT);
+    let answer = match call {
+        CallKind::Create { gone } => {
+            let creation = Creation { object, wanted, target, values };
+            return create(api, creation, gone.as_deref(), operation.is_first, send_before).await;
+        }
+        CallKind::Redeploy { id, version, update_connector } => {
+            let action = RedeployAction {
+                skip_scripts: object.spec.skip_scripts,
+                configuration_values: Some(applications(values)),
+                global_configuration: Some(global(values)),
+                update_connector: *update_connector,
+            };
+            api.redeploy(&Selector::Id(id.clone()), *version, &action, send_before).await
+        }
+        CallKind::Undeploy { id } | CallKind::Recreate { id } => {
+            return undeploy(api, &Selector::Id(id.clone()), send_before).await;
+        }
+    };
+    match answer {
+        Ok(Some(record)) => accepted(record),
+        Ok(None) => Done::without_record(Response::NotFound, None),
+        Err(error) => Done::failed(error),
+    }
+}
+
+/// Sends a DELETE. Once it is accepted, the record is read at once: often it is gone already.
+async fn undeploy(api: &dyn ConnectApi, selector: &Selector, send_before: Timestamp) -> Done {
+    let record = match api.undeploy(selector, send_before).await {
+        Ok(Some(record)) => record,
+        // Only a project that answers proves that the deployment is gone (rule 5).
+        Ok(None) => match api.deployments(PageRequest { limit: 1, offset: 0 }).await {
+            Ok(_) => return Done::without_record(Response::NotFound, None),
+            Err(error) => return Done::without_record(Response::Retryable, Some(error)),
+        },
+        Err(error) => return Done::failed(error),
+    };
+    match api.deployment(selector).await {
+        Ok(None) => Done::without_record(Response::NotFound, None),
+        Ok(Some(record)) => accepted(record),
+        Err(_) => accepted(record),
+    }
+}
+
+/// What the draft of a create is made of.
+struct Creation<'a> {
+    object: &'a ConnectorDeployment,
+    wanted: &'a DesiredIdentity,
+    target: Option<&'a Target>,
+    values: &'a Values,
+}
+
+/// Rule 1: looks the key up once more, then sends one POST.
+async fn create(
+    api: &dyn ConnectApi,
+    creation: Creation<'_>,
+    gone: Option<&str>,
+    first: bool,
+    send_before: Timestamp,
+) -> Done {
+    let Creation { object, wanted, target, values } = creation;
+    let Some(connector) = target.map(Target::reference) else {
+        return Done::without_record(Response::Retryable, None);
+    };
+    match api.deployment(&Selector::Key(wanted.key.clone())).await {
+        Ok(Some(found)) if gone != Some(found.id.as_str()) => {
+            // A repeated create may find the deployment that an earlier attempt created: the next observation decides.
+            let answer = if first { Response::Duplicate } else { Response::Unknown };
+            return Done::without_record(answer, None);
+        }
+        Ok(_) => {}
+        // This attempt has not sent anything yet.
+        Err(error) => return Done::without_record(Response::Retryable, Some(error)),
+    }
+    let draft = DeploymentDraft {
+        key: Some(wanted.key.clone()),
+        kind: Some(intent::kind(object).into()),
+        connector,
+        configurations: applications(values),
+        global_configuration: Some(global(values)),
+        region: wanted.region.clone(),
+    };
+    match api.create(&draft, send_before).await {
+        Ok(record) => accepted(record),
+        Err(error) => Done::failed(error),
+    }
+}
+
+fn accepted(record: Deployment) -> Done {
+    let response = Response::Accepted(Accepted { id: record.id.clone(), phase: phase(&record.status) });
+    Done { response, record: Some(record), error: None }
+}
+
+/// Returns the condition for a call that failed; `None`: the failure passes by itself. `suspects`: the rights whose
+/// lack explains a refusal, the likeliest first; `project`: key of the remote project.
+#[must_use]
+pub fn condition(done: &Done, suspects: &[Right], project: &str) -> Option<ConditionUpdate> {
+    let error = done.error.as_ref()?;
+    // The next observation tells whose key it is.
+    let key_exists = error.code() == Some(&ErrorCode::DuplicateField);
+    problem::condition_of_call(error, key_exists, suspects, project)
+}
+
+/// Rule 8: returns every value of every application.
+fn applications(values: &Values) -> Vec<ApplicationConfiguration> {
+    let configuration = |(name, application): (&String, &ApplicationValues)| ApplicationConfiguration {
+        application_name: name.clone(),
+        standard_configuration: standard(application),
+        secured_configuration: secured(application),
+        schedule: application.schedule.clone(),
+        retry_policy: application.retry_policy.clone(),
+    };
+    values.applications.iter().map(configuration).collect()
+}
+
+/// Returns the global values. They are sent even if there are none: leaving them out would keep old values (contract
+/// section 6.1).
+fn global(values: &Values) -> GlobalConfiguration {
+    let global = &values.global;
+    GlobalConfiguration { standard_configuration: standard(global), secured_configuration: secured(global) }
+}
+
+fn standard(values: &ApplicationValues) -> Vec<ConfigurationValue> {
+    let value = |(key, value): (&String, &String)| ConfigurationValue { key: key.clone(), value: value.clone() };
+    values.standard.iter().map(value).collect()
+}
+
+fn secured(values: &ApplicationValues) -> Vec<SecuredValue> {
+    values.secured.iter().map(|(key, value)| SecuredValue { key: key.clone(), value: value.clone() }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use connect_api::error::Failure;
+
+    use super::*;
+
+    #[test]
+    fn a_failed_call_is_classified_by_what_it_says_about_the_change() {
+        let answered = |status, code: &str| Failure::Answered { status, codes: vec![ErrorCode::from(code)] };
+        for (case, failure, expected) in [
+            ("no answer", Failure::NoAnswer, Response::Unknown),
+            ("an answer that cannot be read", Failure::Unreadable, Response::Unknown),
+            ("a gateway gave up", answered(504, ""), Response::Unknown),
+            ("not sent", Failure::NotSent, Response::Retryable),
+            ("held back", Failure::HeldBack, Response::Retryable),
+            ("throttled", answered(429, ""), Response::Retryable),
+            ("another version, perhaps by this call", answered(409, "ConcurrentModification"), Response::Unknown),
+            ("rejected", answered(400, "DeploymentUnknownGlobalConfigurationKey"), Response::Refused),
+            ("no token", Failure::CredentialsRefused, Response::Refused),
+            ("gone", answered(404, "ResourceNotFound"), Response::NotFound),
+            ("an existing key, perhaps by this call", answered(400, "DuplicateField"), Response::Unknown),
+        ] {
+            let error =
+                ApiError { operation: "any", failure, message: String::new(), correlation_id: None, retry_after: None };
+            let result = Done::failed(error.clone());
+            assert_eq!((result.response, result.error), (expected, Some(error)), "{case}");
+        }
+    }
+}

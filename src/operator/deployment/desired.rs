@@ -1,0 +1,361 @@
+//! What a deployment should have, from its spec and from the objects that the spec names. Pure.
+//!
+//! Reads nothing (`observe.rs` does) and sends nothing (`act.rs` does). All problems are reported at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use connect_api::model::RetryPolicy;
+use connect_api::text::invisible_ends;
+use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
+
+use super::decide::DesiredPayload;
+use super::declared::{Declared, DeclaredKeys};
+use super::missing::Missing;
+use super::persisted::{OperationType, Payload, PersistedState, Sources};
+use crate::crd::{ApplicationUrl, ConfigurationValues, ConnectorDeploymentSpec, RetryStrategy, StandardValue};
+use crate::operator::cluster::references::Source;
+use crate::operator::cluster::references::{Named, Reference};
+use crate::operator::context::content_cache::Content;
+use crate::operator::reporting::conditions::ConditionUpdate;
+use crate::operator::reporting::reason::Reason;
+use crate::operator::values::digest::DigestKey;
+use crate::operator::values::names::{GLOBAL, Item, Kind, Names};
+use crate::operator::values::{ApplicationValues, Values};
+
+/// The objects that a spec names, or why one cannot be used. An object that does not exist has no entry.
+pub type Contents = BTreeMap<Reference, Result<Content, ConditionUpdate>>;
+
+/// A value that is the URL of an application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UrlValue {
+    /// The value.
+    pub item: Item,
+    /// The application whose URL it is.
+    pub application: String,
+    /// The path that is appended to the URL.
+    pub(super) path: String,
+    /// Whether the URL is not known yet, so that the placeholder is used instead.
+    pub is_awaited: bool,
+}
+
+impl UrlValue {
+    /// Returns a value of the spec, with its placeholder until it is resolved.
+    #[must_use]
+    pub fn of(item: Item, from: &ApplicationUrl) -> Self {
+        let path = from.path.clone().unwrap_or_default();
+        Self { item, application: from.application.clone(), path, is_awaited: true }
+    }
+}
+
+/// What should be sent.
+#[derive(Clone, Debug, Default)]
+pub struct Desired {
+    /// Every value.
+    pub values: Values,
+    /// Where they came from, in a fixed order.
+    pub sources: Vec<Source>,
+    /// Keys of `…From` objects that are not sent, because the connector does not declare them.
+    pub undeclared: Vec<String>,
+    /// Values that are no longer desired and are sent with the default that the connector declares.
+    pub reset: BTreeSet<Item>,
+    /// Values that are the URL of an application.
+    pub url_values: Vec<UrlValue>,
+}
+
+/// Why the values cannot be sent, and what is known of them anyway.
+#[derive(Clone, Debug)]
+pub struct Unready {
+    /// What a user has to correct.
+    pub condition: ConditionUpdate,
+    /// Every value by its name, so that the names can be checked; missing values are empty. Never sent.
+    pub names: Box<Desired>,
+    /// The message of the condition for a plan that knows files, and no namespace.
+    pub among_files: String,
+}
+
+impl Unready {
+    /// Returns the condition together with other problems, so that a user can correct all of them at once.
+    #[must_use]
+    pub fn with(self, problems: &[String]) -> ConditionUpdate {
+        besides(self.condition, problems)
+    }
+}
+
+fn besides(condition: ConditionUpdate, problems: &[String]) -> ConditionUpdate {
+    let message = also(condition.message, problems);
+    ConditionUpdate::new(condition.reason, message)
+}
+
+fn also(message: String, problems: &[String]) -> String {
+    if problems.is_empty() { message } else { format!("{message}. Also: {}", problems.join("; ")) }
+}
+
+/// Returns the values that this resource sent, as far as they are known, and that the deployment may still have.
+fn held(persisted: &PersistedState) -> impl Iterator<Item = &Item> {
+    let creates = persisted.operation.as_ref().is_some_and(|operation| operation.kind == OperationType::Create);
+    // A deployment that is created again has none of the earlier values.
+    let applied = persisted.applied.iter().filter(move |_| !creates);
+    let sent = applied.flat_map(|applied| applied.names.iter().chain([&applied.retained]));
+    let begun = persisted.operation.iter().filter_map(|operation| operation.payload.as_ref());
+    sent.chain(begun.map(|payload| &payload.names)).flat_map(Names::iter)
+}
+
+impl Desired {
+    /// Adapts the values to a deployment that exists. Values for applications that it lacks are left out. A plain value
+    /// that was sent once and is no longer desired would stay (contract section 6.1), so it is set to the default that
+    /// the connector declares, if there is one. From then on it is sent like any other value, so that the result is
+    /// stable.
+    pub fn fit(&mut self, missing: &BTreeSet<String>, declared: Option<&Declared>, persisted: &PersistedState) {
+        self.values.applications.retain(|name, _| !missing.contains(name));
+        let Some(declared) = declared else { return };
+        for item in held(persisted).filter(|item| item.kind == Kind::Standard && !missing.contains(&item.application)) {
+            let default = declared.of(&item.application).and_then(|keys| keys.defaults.get(&item.key));
+            let Some(default) = default else { continue };
+            let values = if item.application == GLOBAL {
+                &mut self.values.global
+            } else {
+                self.values.applications.entry(item.application.clone()).or_default()
+            };
+            if !values.standard.contains_key(&item.key) && !values.secured.contains_key(&item.key) {
+                values.standard.insert(item.key.clone(), default.clone());
+                self.reset.insert(item.clone());
+            }
+        }
+    }
+
+    /// Returns the values with invisible characters at an end, which are sent with them, and describes the characters.
+    #[must_use]
+    pub fn invisible(&self) -> Vec<String> {
+        let all = self.values.applications.iter().map(|(name, values)| (name.as_str(), values));
+        let given = all.chain([(GLOBAL, &self.values.global)]).flat_map(|(place, values)| {
+            let standard = values.standard.iter().map(move |(key, text)| (Item::standard(place, key), text.as_str()));
+            let secured = values.secured.iter();
+            standard.chain(secured.map(move |(key, text)| (Item::secured(place, key), text.expose_secret())))
+        });
+        given.filter_map(|(item, text)| Some(format!("{item} ({})", invisible_ends(text)?))).collect()
+    }
+
+    /// Returns the digests that stand for the values. `ignored`: values that comparisons leave out.
+    #[must_use]
+    pub fn wanted(&self, digests: &DigestKey, ignored: &BTreeSet<Item>) -> DesiredPayload {
+        let (names, mut values) = (Names::of(&self.values), self.values.visible());
+        values.retain(|item, _| !ignored.contains(item));
+        DesiredPayload {
+            payload: Payload {
+                digest: digests.digest(&self.values),
+                visible: digests.of_visible(&names, &values),
+                names,
+                sources: Sources::of(&self.sources),
+            },
+            values,
+        }
+    }
+}
+
+/// Converts a retry policy to what is sent.
+fn retry_policy(policy: &crate::crd::RetryPolicy) -> RetryPolicy {
+    let strategy = match policy.strategy {
+        RetryStrategy::Immediate => "immediate",
+        RetryStrategy::ExponentialBackoff => "exponential-backoff",
+    };
+    RetryPolicy {
+        strategy: strategy.to_owned(),
+        min_backoff_seconds: policy.min_backoff_seconds,
+        max_backoff_seconds: policy.max_backoff_seconds,
+        max_attempts: policy.max_attempts,
+    }
+}
+
+/// Collects the desired values, with placeholders in place of URLs ([`Desired::resolve`]). `declared`: `None` if the
+/// declarations cannot be read; then every key of a `…From` object is sent.
+///
+/// # Errors
+/// What a user has to correct, all of it in one message. The reason is `KubernetesError`, `SecretMissing` or
+/// `ConfigMapMissing` rather than `ConfigurationInvalid`, because these may pass without a change of the spec.
+pub fn from_spec(
+    spec: &ConnectorDeploymentSpec,
+    contents: &Contents,
+    declared: Option<&Declared>,
+) -> Result<Desired, Unready> {
+    let mut gather = Gather {
+        contents,
+        desired: Desired::default(),
+        missing: Missing::default(),
+        unusable: BTreeMap::new(),
+        invalid: Vec::new(),
+    };
+    for application in &spec.configurations {
+        let name = &application.application_name;
+        let keys = declared.map(|declared| declared.applications.get(name).cloned().unwrap_or_default());
+        let mut values = gather.values(name, &application.values, keys.as_ref());
+        values.schedule.clone_from(&application.schedule);
+        values.retry_policy = application.retry_policy.as_ref().map(retry_policy);
+        gather.desired.values.applications.insert(name.clone(), values);
+    }
+    if let Some(global) = &spec.global_configuration {
+        let keys = declared.map(|declared| declared.global.clone());
+        gather.desired.values.global = gather.values(GLOBAL, global, keys.as_ref());
+    }
+    gather.desired.sources = contents.values().flatten().map(|content| content.source.clone()).collect();
+    gather.finish()
+}
+
+struct Gather<'a> {
+    contents: &'a Contents,
+    desired: Desired,
+    missing: Missing,
+    unusable: BTreeMap<Reference, ConditionUpdate>,
+    invalid: Vec<String>,
+}
+
+impl<'a> Gather<'a> {
+    /// Returns the values of an application, or the global ones for [`GLOBAL`].
+    fn values(
+        &mut self,
+        application: &str,
+        spec: &ConfigurationValues,
+        declared: Option<&DeclaredKeys>,
+    ) -> ApplicationValues {
+        let mut values = ApplicationValues::default();
+        let place = place(application);
+        for from in &spec.standard_configuration_from {
+            let prefix = from.prefix.as_deref().unwrap_or_default();
+            let keys = declared.map(|declared| &declared.standard);
+            let field = format!("standardConfigurationFrom of {place}");
+            let object = (Named::ConfigMap, from.config_map_ref.name.as_str());
+            values.standard.extend(self.all(object, &field, prefix, keys));
+        }
+        for value in &spec.standard_configuration {
+            let text = self.standard(application, value);
+            // An empty value occurs only where nothing is sent.
+            values.standard.insert(value.key.clone(), text.unwrap_or_default());
+        }
+        for from in &spec.secured_configuration_from {
+            let prefix = from.prefix.as_deref().unwrap_or_default();
+            let keys = declared.map(|declared| &declared.secured);
+            let field = format!("securedConfigurationFrom of {place}");
+            let object = (Named::Secret, from.secret_ref.name.as_str());
+            let all = self.all(object, &field, prefix, keys).into_iter();
+            values.secured.extend(all.map(|(key, text)| (key, SecretString::from(text))));
+        }
+        for value in &spec.secured_configuration {
+            let reference = &value.value_from.secret_key_ref;
+            let field = format!("{} of {place}", value.key);
+            let object = (Named::Secret, reference.name.as_str());
+            let text = self.one(object, &reference.key, &field).unwrap_or_default();
+            values.secured.insert(value.key.clone(), SecretString::from(text));
+        }
+        for key in values.standard.keys().filter(|key| values.secured.contains_key(*key)) {
+            self.invalid.push(format!("{place}: {key} is both plain and secured; remove one of the two"));
+        }
+        values
+    }
+
+    /// Returns one plain value.
+    fn standard(&mut self, application: &str, value: &StandardValue) -> Option<String> {
+        let from = value.value_from.as_ref();
+        let config_map = from.and_then(|from| from.config_map_key_ref.as_ref());
+        let url = from.and_then(|from| from.application_url.as_ref());
+        match (&value.value, config_map, url) {
+            (Some(text), _, _) => Some(text.clone()),
+            (None, Some(reference), _) => {
+                let field = format!("{} of {}", value.key, place(application));
+                let object = (Named::ConfigMap, reference.name.as_str());
+                self.one(object, &reference.key, &field)
+            }
+            (None, None, Some(url)) => {
+                self.desired.url_values.push(UrlValue::of(Item::standard(application, &value.key), url));
+                Some(url.placeholder.clone())
+            }
+            // The schema rejects this, but an object that is older than the schema may still contain it.
+            (None, None, None) => {
+                let place = place(application);
+                self.invalid.push(format!("{place}: {} has neither value nor valueFrom", value.key));
+                None
+            }
+        }
+    }
+
+    /// Returns an object, if it can be used. `field`: the field that needs it.
+    fn content(&mut self, kind: Named, object: &str, field: &str) -> Option<&'a Content> {
+        let reference = (kind, object.to_owned());
+        match self.contents.get(&reference) {
+            Some(Ok(content)) => return Some(content),
+            Some(Err(condition)) => drop(self.unusable.insert(reference, condition.clone())),
+            None => self.missing.object(kind, object, field),
+        }
+        None
+    }
+
+    /// Returns the value of one key of an object. `field`: the field that needs it.
+    fn one(&mut self, (kind, object): (Named, &str), key: &str, field: &str) -> Option<String> {
+        let content = self.content(kind, object, field)?;
+        let Some(value) = content.data.get(key) else {
+            self.missing.key(kind, object, key, field);
+            return None;
+        };
+        self.text(kind, object, key, value)
+    }
+
+    /// Returns every key of an object that the connector declares. `field`: the field that needs the object.
+    fn all(
+        &mut self,
+        (kind, object): (Named, &str),
+        field: &str,
+        prefix: &str,
+        declared: Option<&BTreeSet<String>>,
+    ) -> Vec<(String, String)> {
+        let Some(content) = self.content(kind, object, field) else {
+            // The missing object may contain any of them.
+            let may = declared.into_iter().flatten().filter(|name| name.starts_with(prefix));
+            return may.map(|name| (name.clone(), String::new())).collect();
+        };
+        let mut found = Vec::new();
+        for (key, value) in &content.data {
+            let name = format!("{prefix}{key}");
+            if declared.is_some_and(|declared| !declared.contains(&name)) {
+                self.desired.undeclared.push(format!("{name} of {} {object}", kind.as_str()));
+            } else if let Some(text) = self.text(kind, object, key, value) {
+                found.push((name, text));
+            }
+        }
+        found
+    }
+
+    fn text(&mut self, kind: Named, object: &str, key: &str, value: &SecretSlice<u8>) -> Option<String> {
+        let text = std::str::from_utf8(value.expose_secret()).ok().map(ToOwned::to_owned);
+        if text.is_none() {
+            let kind = kind.as_str();
+            self.invalid
+                .push(format!("key {key} of {kind} {object} is not UTF-8, and the API takes text only; encode it"));
+        }
+        text
+    }
+
+    fn finish(self) -> Result<Desired, Unready> {
+        let missing = self.missing.report();
+        let refused = self.unusable.values().any(|condition| condition.reason == Reason::KubernetesError);
+        let reason = match &missing {
+            // The operator retries by itself.
+            _ if refused => Reason::KubernetesError,
+            Some((reason, _)) => *reason,
+            None if self.invalid.is_empty() && self.unusable.is_empty() => return Ok(self.desired),
+            None => Reason::ConfigurationInvalid,
+        };
+        let problems: Vec<_> =
+            self.unusable.into_values().map(|condition| condition.message).chain(self.invalid).collect();
+        let names = Box::new(self.desired);
+        let among_files = also(self.missing.among_files(), &problems);
+        let condition = if let Some((_, missing)) = missing {
+            besides(ConditionUpdate::new(reason, missing), &problems)
+        } else {
+            ConditionUpdate::new(reason, problems.join("; "))
+        };
+        Err(Unready { condition, names, among_files })
+    }
+}
+
+/// Names an application, or the global values, in messages.
+fn place(application: &str) -> String {
+    if application == GLOBAL { "globalConfiguration".to_owned() } else { format!("application {application}") }
+}

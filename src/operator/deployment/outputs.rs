@@ -1,0 +1,195 @@
+//! Writes the ConfigMap of `spec.outputs`: URLs and topics of the deployment, for other workloads.
+//!
+//! It is written when its content differs. The resource owns it, so that Kubernetes deletes both together. A ConfigMap
+//! that does not belong to the resource is not overwritten; the resource reports `OutputConflict`.
+
+use std::collections::BTreeMap;
+
+use connect_api::model::Deployment;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, ObjectMeta, Patch};
+use kube::core::Status;
+use kube::{Resource, ResourceExt};
+use serde_json::json;
+
+use crate::crd::{ConnectorDeployment, Output, OutputKey, Outputs};
+use crate::operator::cluster::objects::patch::{merge_patch, patch_params, post_params};
+use crate::operator::context::Context;
+use crate::operator::reporting::conditions::ConditionUpdate;
+use crate::operator::reporting::reason::Reason;
+use crate::operator::reporting::refusal::{self, Access};
+use crate::operator::reporting::remedy;
+
+/// Cause with which the API server refuses new objects in a namespace that is being deleted.
+const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
+
+/// Brings the ConfigMap up to date, if the spec asks for one. The inner error is a condition for users.
+pub(super) async fn write(
+    context: &Context,
+    object: &ConnectorDeployment,
+    record: &Deployment,
+) -> Result<Result<(), ConditionUpdate>, kube::Error> {
+    let Some(outputs) = &object.spec.outputs else { return Ok(Ok(())) };
+    let api = Api::<ConfigMap>::namespaced(context.client.clone(), &object.namespace().unwrap_or_default());
+    let Outputs { config_map: wanted } = outputs;
+    let (data, missing) = data(record, &wanted.keys);
+    let refused = |access, verb: &str, error| {
+        refusal::condition(access, &format!("{verb} ConfigMap {} of spec.outputs", wanted.name), error).map(Err)
+    };
+    // A policy of the namespace that its users meet with labels of the resource is met by what follows from it, too.
+    let mut labels = object.labels().clone();
+    labels.extend(context.settings.scope.labels());
+    let found = match api.get_opt(&wanted.name).await {
+        Ok(found) => found,
+        Err(error) => return refused(Access::Read, "get", error),
+    };
+    let Some(found) = found else {
+        let config_map = ConfigMap {
+            metadata: ObjectMeta {
+                name: Some(wanted.name.clone()),
+                labels: Some(labels),
+                owner_references: object.controller_owner_ref(&()).map(|owner| vec![owner]),
+                ..ObjectMeta::default()
+            },
+            data: Some(data),
+            ..ConfigMap::default()
+        };
+        return match api.create(&post_params(), &config_map).await {
+            // Rule 24: a namespace that is being deleted accepts no new objects.
+            Err(kube::Error::Api(status)) if is_terminating(&status) => Ok(Ok(())),
+            Err(error) => refused(Access::Write, "create", error).map(|refused| refused.map_err(with_labels)),
+            Ok(_) => Ok(condition(&missing)),
+        };
+    };
+    let ours = found.owner_references().iter().any(|owner| Some(&owner.uid) == object.metadata.uid.as_ref());
+    if !ours {
+        let message = format!(
+            "ConfigMap {} exists and does not belong to this resource: choose another outputs.configMap.name, or \
+             delete it",
+            wanted.name
+        );
+        return Ok(Err(ConditionUpdate::new(Reason::OutputConflict, message)));
+    }
+    let Some(change) = merge_patch(&json!(found.data), &json!(data)) else { return Ok(condition(&missing)) };
+    let metadata = json!({ "resourceVersion": found.resource_version(), "labels": labels });
+    let patch = json!({ "metadata": metadata, "data": change });
+    match api.patch(&wanted.name, &patch_params(), &Patch::Merge(patch)).await {
+        Ok(_) => Ok(condition(&missing)),
+        Err(error) => refused(Access::Write, "patch", error).map(|refused| refused.map_err(with_labels)),
+    }
+}
+
+/// Adds to the condition of a refused write what helps if a policy is the reason.
+fn with_labels(condition: ConditionUpdate) -> ConditionUpdate {
+    remedy::after(condition, &format!(". {}", refusal::LABELS))
+}
+
+/// Whether the API server refused because the namespace is being deleted (Kubernetes API: the cause
+/// `NamespaceTerminating` of a 403).
+fn is_terminating(status: &Status) -> bool {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    status.code == 403 && causes.into_iter().any(|cause| cause.reason == NAMESPACE_TERMINATING)
+}
+
+/// Returns the values of `keys`, or of every output of every application, and a sentence for each key that has none.
+fn data(record: &Deployment, keys: &[OutputKey]) -> (BTreeMap<String, String>, Vec<String>) {
+    let mut data = BTreeMap::new();
+    for application in &record.applications {
+        for (output, value) in [("url", &application.url), ("topic", &application.topic)] {
+            if let Some(value) = value {
+                data.insert(format!("{}.{output}", application.application_name), value.clone());
+            }
+        }
+    }
+    if keys.is_empty() {
+        return (data, Vec::new());
+    }
+    let mut chosen = BTreeMap::new();
+    let mut missing = Vec::new();
+    for OutputKey { key, application_name, output } in keys {
+        let output = match output {
+            Output::Url => "url",
+            Output::Topic => "topic",
+        };
+        if let Some(value) = data.get(&format!("{application_name}.{output}")) {
+            chosen.insert(key.clone(), value.clone());
+        } else {
+            missing.push(format!("{key}: application {application_name} has no {output}"));
+        }
+    }
+    (chosen, missing)
+}
+
+/// Reports keys that have no value. The others are written.
+fn condition(missing: &[String]) -> Result<(), ConditionUpdate> {
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let message = format!("outputs.configMap.keys: {}: correct the keys, or remove them", missing.join("; "));
+    Err(ConditionUpdate::new(Reason::ConfigurationInvalid, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    fn record() -> Deployment {
+        let application = |name: &str, more: Value| {
+            let mut application = json!({"id": name, "applicationName": name, "standardConfiguration": [],
+                "securedConfiguration": []});
+            application.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+            application
+        };
+        serde_json::from_value(json!({
+            "id": "1", "key": "tax", "version": 1, "type": "sandbox", "status": "Deployed",
+            "deployedRegion": "europe-west1.gcp", "connector": {"id": "c", "version": 1},
+            "applications": [
+                application("service", json!({"url": "https://service.test"})),
+                application("events", json!({"topic": "projects/p/topics/t"})),
+                application("nightly", json!({})),
+            ],
+        }))
+        .expect("a record")
+    }
+
+    #[test]
+    fn keys_are_selected_and_renamed_and_those_without_a_value_are_reported() {
+        let key = |key: &str, application: &str, output| OutputKey {
+            key: key.to_owned(),
+            application_name: application.to_owned(),
+            output,
+        };
+        for (case, keys, expected, missing) in [
+            ("all", vec![], json!({"service.url": "https://service.test", "events.topic": "projects/p/topics/t"}), ""),
+            (
+                "one of them",
+                vec![key("TAX_URL", "service", Output::Url)],
+                json!({"TAX_URL": "https://service.test"}),
+                "",
+            ),
+            (
+                "one twice",
+                vec![key("A", "service", Output::Url), key("B", "service", Output::Url)],
+                json!({"A": "https://service.test", "B": "https://service.test"}),
+                "",
+            ),
+            (
+                "no topic, and an unknown application",
+                vec![
+                    key("A", "service", Output::Topic),
+                    key("B", "servce", Output::Url),
+                    key("C", "events", Output::Topic),
+                ],
+                json!({"C": "projects/p/topics/t"}),
+                "A: application service has no topic; B: application servce has no url",
+            ),
+        ] {
+            let (data, found) = data(&record(), &keys);
+            assert_eq!(serde_json::to_value(&data).expect("it is JSON"), expected, "{case}");
+            assert_eq!(found.join("; "), missing, "{case}");
+            assert_eq!(condition(&found).is_ok(), missing.is_empty(), "{case}");
+        }
+    }
+}

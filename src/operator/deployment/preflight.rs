@@ -1,0 +1,118 @@
+//! Finds what the service would refuse, or what would fail minutes later, before anything is sent. Pure.
+//!
+//! Reports all problems at once, with the names that exist. What is not known is not a problem: the service decides
+//! then.
+
+use std::collections::BTreeSet;
+
+use connect_api::model::{ApplicationType, IsPreviewable};
+
+use super::application_urls;
+use super::declared::{Declared, DeclaredKeys};
+use super::desired::UrlValue;
+use crate::operator::remote::RegistryConnector;
+use crate::operator::values::{ApplicationValues, Values};
+
+/// Least similarity (Jaro-Winkler) of a name that a message suggests.
+const LIKENESS: f64 = 0.8;
+
+/// Checks a connector that is about to be created from or moved to: its state and its regions.
+pub(super) fn of_offering(region: &str, offering: &RegistryConnector) -> Vec<String> {
+    let mut problems = Vec::new();
+    if let Some(previewable) = offering.previewable.as_ref().filter(|word| **word != IsPreviewable::Yes) {
+        let state = previewable.as_str();
+        problems.push(format!(
+            "the staged connector cannot be deployed, its isPreviewable is {state}: request preview permission, and \
+             wait until it is true"
+        ));
+    }
+    let regions = &offering.supported_regions;
+    if !regions.is_empty() && !regions.iter().any(|supported| supported == region) {
+        problems.push(format!("region {region} is not supported; the connector supports {}", regions.join(", ")));
+    }
+    problems
+}
+
+/// Compares the values with what a connector declares.
+pub(super) fn of_values(values: &Values, url_values: &[UrlValue], declared: &Declared) -> Vec<String> {
+    let names: BTreeSet<&str> = declared.applications.keys().map(String::as_str).collect();
+    let unknown = values.applications.keys().filter(|name| !names.contains(name.as_str()));
+    let unknown = unknown.map(|name| format!("the connector has no application {name}{}", others(name, &names)));
+    let mut problems: Vec<String> = unknown.collect();
+    let none = ApplicationValues::default();
+    for (name, keys) in &declared.applications {
+        let given = values.applications.get(name).unwrap_or(&none);
+        of_keys(&format!("application {name}"), keys, given, &mut problems);
+        problems.extend(retry_policy(name, keys, given));
+    }
+    of_keys("globalConfiguration", &declared.global, &values.global, &mut problems);
+    problems.extend(url_values.iter().filter_map(|value| of_url(value, declared, &names)));
+    problems
+}
+
+/// Finds a value that is the URL of an application which never gets one, or which the connector does not have.
+fn of_url(value: &UrlValue, declared: &Declared, names: &BTreeSet<&str>) -> Option<String> {
+    let (item, name) = (&value.item, &value.application);
+    let Some(keys) = declared.applications.get(name) else {
+        let others = others(name, names);
+        return Some(format!("{item} takes the URL of application {name}, which does not exist{others}"));
+    };
+    let kind = keys.application_type.as_ref().filter(|kind| application_urls::has_none(kind))?;
+    let kind = kind.as_str();
+    Some(format!("{item} takes the URL of application {name}, which is of type {kind} and never has one"))
+}
+
+/// Finds a retry policy where it has no effect: only messages of an event application are redelivered. An unknown type
+/// is not a problem.
+fn retry_policy(name: &str, keys: &DeclaredKeys, given: &ApplicationValues) -> Option<String> {
+    let takes_one = |kind: &&ApplicationType| matches!(kind, ApplicationType::Event | ApplicationType::Other(_));
+    let kind = keys.application_type.as_ref().filter(|kind| given.retry_policy.is_some() && !takes_one(kind))?;
+    Some(format!(
+        "application {name} takes no retryPolicy: it is of type {}, and only type event takes one",
+        kind.as_str()
+    ))
+}
+
+/// Compares the values of an application, or the global ones, with the declared keys.
+fn of_keys(place: &str, declared: &DeclaredKeys, given: &ApplicationValues, problems: &mut Vec<String>) {
+    let plain: BTreeSet<&String> = given.standard.keys().collect();
+    let hidden: BTreeSet<&String> = given.secured.keys().collect();
+    let lists = [
+        ("plain", &plain, &declared.standard, "secured", &declared.secured),
+        ("secured", &hidden, &declared.secured, "plain", &declared.standard),
+    ];
+    for (kind, given, keys, other_kind, other_keys) in lists {
+        for key in given.iter().filter(|key| !keys.contains(**key)) {
+            problems.push(if other_keys.contains(*key) {
+                format!("{place} declares {key} as {other_kind}, not as {kind}: move it to the other list")
+            } else {
+                let all = keys.iter().chain(other_keys).map(String::as_str).collect();
+                format!("{place} has no key {key}{}", others(key, &all))
+            });
+        }
+    }
+    for (kind, given, keys, ..) in lists {
+        let missing = keys.iter().filter(|key| declared.required.contains(*key) && !given.contains(key));
+        let missing: Vec<&str> = missing.map(String::as_str).collect();
+        if !missing.is_empty() {
+            problems.push(format!("{place} requires a value for the {kind} {}", missing.join(", ")));
+        }
+    }
+}
+
+/// Lists the names that exist, and suggests the most similar one.
+fn others(name: &str, names: &BTreeSet<&str>) -> String {
+    if names.is_empty() {
+        return "; it has none".to_owned();
+    }
+    let likeness = |other: &str| strsim::jaro_winkler(&name.to_lowercase(), &other.to_lowercase());
+    let like = names.iter().map(|other| (likeness(other), *other)).filter(|(likeness, _)| *likeness >= LIKENESS);
+    let meant = like.max_by(|(one, _), (other, _)| one.total_cmp(other));
+    let hint = meant.map(|(_, other)| format!(": did you mean {other}?")).unwrap_or_default();
+    let all = names.iter().copied().collect::<Vec<_>>().join(", ");
+    format!("{hint} (it has {all})")
+}
+
+#[cfg(test)]
+#[path = "preflight_tests.rs"]
+mod tests;

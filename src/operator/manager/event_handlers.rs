@@ -1,0 +1,118 @@
+//! What an event of a watch removes from memory, and which resources it enqueues. Used by [`crate::operator::manager`] on
+//! a real watch, and by tests that deliver the events themselves, late, twice or not at all.
+
+use kube::Resource;
+use kube::runtime::watcher;
+
+use crate::operator::check;
+use crate::operator::cluster::permissions::Changes;
+use crate::operator::cluster::references::Named;
+use crate::operator::cluster::references::sources::Sources;
+use crate::operator::context::Context;
+use crate::operator::deployment;
+use crate::operator::kinds::managed_kind::{ManagedKind, object_ref};
+use crate::operator::object_ref::{Kind, ObjectRef};
+use crate::operator::project;
+use crate::operator::staged;
+
+/// Forgets everything about a resource that no longer exists.
+pub fn forget(context: &Context, object_ref: &ObjectRef) {
+    context.memory.panics.forget(object_ref);
+    match object_ref.kind {
+        Kind::Deployment => {
+            deployment::forget(context, object_ref);
+            context.enqueue_users(Named::Deployment, &object_ref.namespace, &object_ref.name);
+        }
+        Kind::Staged => staged::forget(context, object_ref),
+        Kind::Project | Kind::ClusterProject => project::gone(context, object_ref),
+        Kind::Check => {
+            check::gone(context, object_ref);
+            context.enqueue_users(Named::Check, &object_ref.namespace, &object_ref.name);
+        }
+    }
+}
+
+/// Forgets a resource that an event reports as deleted. From now on another resource can own its key (rule 4).
+pub fn deleted(context: &Context, object_ref: &ObjectRef) {
+    context.keys.gone(object_ref);
+    if object_ref.kind == Kind::ClusterProject {
+        context.permissions.forget(object_ref);
+    }
+    forget(context, object_ref);
+    // A reconcile that is under way may remember it again; the one enqueued here finds no object, and forgets it.
+    context.enqueue(object_ref.clone());
+}
+
+/// Handles an event of a Secret or ConfigMap: forgets its content, and enqueues the resources that name it.
+pub fn sourced<K: Resource>(context: &Context, sources: &mut Sources, event: &watcher::Event<K>) {
+    context.contents.note(sources.kind(), event);
+    let users = sources.note(&context.references, event);
+    users.changed.into_iter().chain(users.missing).for_each(|user| context.enqueue(user));
+}
+
+/// Handles an event of a namespace: enqueues the resources in it whose permission to use a project has changed.
+pub fn namespace<K: Resource>(context: &Context, event: &watcher::Event<K>) {
+    let list = || (context.permissions.is_listed(), context.permissions.is_refused());
+    let before = list();
+    permitted(context, context.permissions.note(event));
+    // Resources wait for the labels, or report that they are not known.
+    if list() != before {
+        enqueue_users_of_cluster_projects(context);
+    }
+}
+
+/// Handles that the API server refuses to list the namespaces.
+pub fn namespaces_refused(context: &Context, why: &str) {
+    let was_listed = context.permissions.is_listed();
+    context.permissions.refused(why);
+    if !was_listed {
+        enqueue_users_of_cluster_projects(context);
+    }
+}
+
+fn enqueue_users_of_cluster_projects(context: &Context) {
+    for (_, name) in context.references.named(Named::ClusterProject, None) {
+        context.enqueue_users_of_project(&ObjectRef::cluster_project(&name));
+    }
+}
+
+/// Applies changed permissions, and enqueues the resources concerned and the projects, which count them.
+fn permitted(context: &Context, changes: Changes) {
+    for (project, namespaces) in changes {
+        let users = context.references.users_of_project(&project);
+        users.into_iter().filter(|user| namespaces.contains(&user.namespace)).for_each(|user| context.enqueue(user));
+        context.enqueue(project);
+    }
+}
+
+/// Records an object. Enqueues the checks that come after it or take their frontend from it, and the staged
+/// connectors that wait for it. These depend on its status (what it has applied, which check passed) or on a
+/// project's frontend, which no other resource uses, so nothing else is enqueued.
+pub(super) fn seen<K: ManagedKind>(context: &Context, object: &K) {
+    context.keys.saw(object);
+    let object_ref = object_ref(object);
+    if let Some(allowed) = object.allowed_namespaces() {
+        permitted(context, context.permissions.saw_project(&object_ref.name, &allowed));
+    }
+    if K::KIND.is_project() {
+        context.memory.projects.with(|projects| {
+            projects.entry(object_ref.clone()).or_default();
+        });
+    }
+    let named = match K::KIND {
+        Kind::Deployment => Some(Named::Deployment),
+        Kind::Check => Some(Named::Check),
+        _ => None,
+    };
+    if let Some(named) = named {
+        context.enqueue_users(named, &object_ref.namespace, &object_ref.name);
+    }
+    if K::KIND.is_project() {
+        let users = context.references.users_of_project(&object_ref);
+        users.into_iter().filter(is_check).for_each(|check| context.enqueue(check));
+    }
+}
+
+fn is_check(object_ref: &ObjectRef) -> bool {
+    object_ref.kind == Kind::Check
+}

@@ -100,6 +100,8 @@ pub struct Memory {
     pub projects: ObjectMap<Option<Project>>,
     /// Consecutive reconciles of each resource that panicked (`reconcile/panics.rs`).
     pub panics: ObjectMap<u32>,
+    /// The objects that the watches show.
+    pub shown: ObjectMap<()>,
 }
 
 impl Context {
@@ -157,10 +159,11 @@ impl Context {
     /// exists.
     #[must_use]
     pub fn object_refs(&self) -> BTreeSet<ObjectRef> {
-        let Memory { deployments, staged, projects, panics } = &self.memory;
+        let Memory { deployments, staged, projects, panics, shown } = &self.memory;
         let kept = [deployments.object_refs(), staged.object_refs(), projects.object_refs(), panics.object_refs()];
+        let kept = kept.into_iter().chain([shown.object_refs()]);
         let others = [self.references.object_refs(), self.remotes.object_refs(), self.keys.object_refs()];
-        kept.into_iter().chain(others).chain([self.requeue_timers.object_refs()]).flatten().collect()
+        kept.chain(others).chain([self.requeue_timers.object_refs()]).flatten().collect()
     }
 
     /// Publishes an Event about a condition, and logs it.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use connect_api::commerce::ResourceName;
 use connect_api::error::Failure;
-use connect_api::model::Destination;
+use connect_api::model::{Deployment, Destination};
 use connect_api::{ApiError, CommerceApi, ErrorCode};
 use jiff::Timestamp;
 
@@ -40,8 +40,10 @@ pub enum Found {
 pub struct LookupResult {
     /// The client. What another one finds is looked up at once.
     pub client: Arc<dyn CommerceApi>,
-    /// Generation of the resource, and version of the deployment.
-    pub of: (i64, i64),
+    /// Generation of the resource.
+    pub generation: i64,
+    /// The record whose URLs and topics it was compared with.
+    pub record: Arc<Deployment>,
     /// Since when the deployment is settled in this version.
     pub settled: Timestamp,
     /// When the first request left (never later).

@@ -4,6 +4,7 @@
 //! no slots between namespaces (rule 27). What it has beside them, one reconcile of an object at a time, the queue has too.
 
 use std::collections::BTreeMap;
+use std::panic;
 use std::sync::Arc;
 
 use connect_api::trace;
@@ -30,7 +31,11 @@ pub(super) async fn dispatch(
             // Events first, so that a free slot goes to the namespace with the best claim by now.
             biased;
             Some(object_ref) = enqueued.recv() => (object_ref, true),
-            Some(Ok(object_ref)) = running.join_next() => (object_ref, false),
+            Some(ended) = running.join_next() => match ended {
+                Ok(object_ref) => (object_ref, false),
+                // What a reconcile does not catch itself ends the process, because its slot could not be given to another.
+                Err(error) => panic::resume_unwind(error.into_panic()),
+            },
             else => return,
         };
         let Some(queue) = queues.get_mut(&object_ref.kind) else { continue };

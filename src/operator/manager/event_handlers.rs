@@ -35,11 +35,12 @@ pub fn forget(context: &Context, object_ref: &ObjectRef) {
 /// Forgets a resource that an event reports as deleted. From now on another resource can own its key (rule 4).
 pub fn deleted(context: &Context, object_ref: &ObjectRef) {
     context.keys.gone(object_ref);
+    context.memory.shown.forget(object_ref);
     if object_ref.kind == Kind::ClusterProject {
         context.permissions.forget(object_ref);
     }
     forget(context, object_ref);
-    // A reconcile that is under way may remember it again; the one enqueued here finds no object, and forgets it.
+    // A reconcile that is under way may remember it again; the one enqueued here forgets it again.
     context.enqueue(object_ref.clone());
 }
 
@@ -91,6 +92,7 @@ fn permitted(context: &Context, changes: Changes) {
 pub(super) fn seen<K: ManagedKind>(context: &Context, object: &K) {
     context.keys.saw(object);
     let object_ref = object_ref(object);
+    context.memory.shown.insert(&object_ref, ());
     if let Some(allowed) = object.allowed_namespaces() {
         permitted(context, context.permissions.saw_project(&object_ref.name, &allowed));
     }

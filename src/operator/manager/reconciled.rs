@@ -5,6 +5,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::FutureExt as _;
 use kube::Api;
@@ -25,6 +26,8 @@ use crate::operator::reporting::event_reason::EventReason;
 use crate::operator::reporting::reconcile_outcome::ReconcileOutcome;
 use crate::operator::staged;
 
+/// Pause before an object is read again that a watch shows, and the API server does not find.
+const NOT_FOUND_AGAIN: Duration = Duration::from_mins(15);
 /// Maximum length of the text about an object that cannot be deserialized.
 const LONGEST_TEXT: usize = 512;
 
@@ -43,8 +46,13 @@ pub(super) fn slots(kind: Kind) -> usize {
     }
 }
 
-/// Reads an object and reconciles it, for [`TIME_LIMIT`] at most.
+/// Reads an object and reconciles it, for [`TIME_LIMIT`] at most. One that no watch shows is forgotten: it was deleted, or this
+/// install does not work on it, and may have no right to read it.
 pub(super) async fn bounded(object_ref: &ObjectRef, context: &Arc<Context>) -> ReconcileOutcome {
+    if context.memory.shown.get(object_ref).is_none() {
+        event_handlers::forget(context, object_ref);
+        return ReconcileOutcome::Gone;
+    }
     tokio::select! {
         biased;
         ended = fresh(object_ref, context) => ended,
@@ -94,6 +102,10 @@ impl Run<'_> {
             Ok(Some(object)) => Arc::new(object),
             Ok(None) => {
                 event_handlers::forget(context, object_ref);
+                // A kind that is not served for a moment is no deletion, which the watch would show.
+                if context.memory.shown.get(object_ref).is_some() {
+                    context.requeue_timers.set(object_ref, Some(NOT_FOUND_AGAIN));
+                }
                 return ReconcileOutcome::Gone;
             }
             Err(kube::Error::SerdeError(error)) => return self.not_understood(&api, &error).await,
@@ -120,14 +132,16 @@ impl Run<'_> {
 
     /// Leaves an object alone that this version cannot deserialize: a newer version may have allowed more, so after a
     /// rollback an enum value may be unknown here. An Event reports it, because its status belongs to the other version;
-    /// its claim to a key stays. The error quotes the spec, which cannot contain a secured value.
+    /// its claim to a key stays, and what a project was before serves those that use it. The error quotes the spec, which cannot contain a secured value.
     async fn not_understood<K: ManagedKind>(&self, api: &Api<K>, error: &serde_json::Error) -> ReconcileOutcome {
         let Self { object_ref, context } = *self;
         let object = match api.get_metadata_opt(&object_ref.name).await {
             Ok(object) => object,
             Err(error) => return self.requeue(&error),
         };
-        event_handlers::forget(context, object_ref);
+        if object.is_none() || !object_ref.kind.is_project() {
+            event_handlers::forget(context, object_ref);
+        }
         if let Some(object) = object {
             let why = cut(&error.to_string(), LONGEST_TEXT);
             tracing::warn!(why, "left alone: this version does not understand it");

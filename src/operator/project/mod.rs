@@ -175,8 +175,12 @@ impl<P: ProjectObject> Reconciler<'_, P> {
     /// Writes the status; returns the reason of its `Ready` condition.
     async fn patch_status(&self, users: Users, access: Access) -> Result<Reason, kube::Error> {
         let (context, object) = (self.context, &*self.object);
+        let before = object.as_project().and_then(|(_, status)| status.cloned()).unwrap_or_default();
+        let generation = object.meta().generation.unwrap_or_default();
         let facts = ProjectFacts {
-            generation: object.meta().generation.unwrap_or_default(),
+            generation,
+            was_available: before.observed_generation == generation
+                && conditions::ready_reason(&before.conditions) == Some(Reason::Available.as_str()),
             identity: object.project().identity(),
             scopes: access.remote.as_ref().ok().and_then(|remote| remote.scopes()),
             health: access.remote.map(|remote| remote.health()),
@@ -186,7 +190,6 @@ impl<P: ProjectObject> Reconciler<'_, P> {
             credentials: credentials_keys(object.project()),
             copied_from: access.gone.then(|| copy::place(context, object)),
         };
-        let before = object.as_project().and_then(|(_, status)| status.cloned()).unwrap_or_default();
         let after = status::summarize(&before, &facts, context.clock.now());
         let condition = status::ready_condition(&facts);
         let written = patch::write_status(&self.api, object, &before, &after).await;

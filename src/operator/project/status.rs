@@ -29,6 +29,8 @@ pub struct ProjectFacts {
     pub identity: RemoteIdentity,
     /// The health of the remote, or why there is none.
     pub health: Result<Health, ConditionUpdate>,
+    /// Whether the status says that this spec is available.
+    pub was_available: bool,
     /// Scopes of the newest token.
     pub scopes: Option<Vec<String>>,
     /// How many resources name the project.
@@ -48,8 +50,11 @@ pub struct ProjectFacts {
 pub fn ready_condition(facts: &ProjectFacts) -> ConditionUpdate {
     let mut condition = match &facts.health {
         Err(condition) => condition.clone(),
-        Ok(Health::Unknown) => ConditionUpdate::new(Reason::Queued, "The project is being checked"),
-        Ok(Health::Good { .. }) => {
+        Ok(Health::Unknown) if !facts.was_available => {
+            ConditionUpdate::new(Reason::Queued, "The project is being checked")
+        }
+        // Rule 19: what was reported stays while nothing newer is known, after a restart and a rotation.
+        Ok(Health::Unknown | Health::Good { .. }) => {
             ConditionUpdate::new(Reason::Available, "The project answers with these credentials")
         }
         Ok(Health::Failing(outage)) => {
@@ -162,6 +167,7 @@ mod tests {
             generation: 1,
             identity,
             health,
+            was_available: false,
             scopes: None,
             users: Users { deployments: 2, staged: 0 },
             deleting: false,
@@ -193,6 +199,8 @@ mod tests {
         ] {
             assert_eq!(ready_condition(&facts(health)).reason, reason, "{case}");
         }
+        let again = ProjectFacts { was_available: true, ..facts(Ok(Health::Unknown)) };
+        assert_eq!(ready_condition(&again).reason, Reason::Available, "no answer yet after a restart or a rotation");
     }
 
     #[test]

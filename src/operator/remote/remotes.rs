@@ -10,6 +10,7 @@ use connect_api::CommerceApi;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::JoinSet;
 
+use super::Connection;
 use super::settings::{ConnectFactory, Settings};
 use super::state::Remote;
 use crate::metrics::Metrics;
@@ -74,11 +75,19 @@ impl Remotes {
     /// # Errors
     /// The sentence of [`ConnectFactory::connect`]; nothing has changed then.
     pub fn claim(&self, project: &ObjectRef, settings: &Settings) -> Result<Arc<Remote>, String> {
+        let is_open = self.registry.lock().find(|remote| remote.is_reached_by(settings)).is_some();
+        // Without the lock: this reads certificates, and must not block others.
+        let client = if is_open { None } else { Some(self.factory.connect(settings)?) };
         let mut registry = self.registry.lock();
         let before = registry.find(|remote| remote.is_claimed_by(project));
-        let remote = match registry.find(|remote| remote.is_reached_by(settings)) {
-            Some(remote) => remote,
-            None => self.open(&mut registry, settings)?,
+        let remote = match (registry.find(|remote| remote.is_reached_by(settings)), client) {
+            (Some(remote), _) => remote,
+            (None, Some(client)) => self.open(&mut registry, settings, client),
+            // It was closed in between.
+            (None, None) => {
+                let client = self.factory.connect(settings)?;
+                self.open(&mut registry, settings, client)
+            }
         };
         remote.join(project, settings.requests_per_second);
         if let Some(before) = before.filter(|before| !Arc::ptr_eq(before, &remote)) {
@@ -87,8 +96,7 @@ impl Remotes {
         Ok(remote)
     }
 
-    fn open(&self, registry: &mut Registry, settings: &Settings) -> Result<Arc<Remote>, String> {
-        let client = self.factory.connect(settings)?;
+    fn open(&self, registry: &mut Registry, settings: &Settings, client: Arc<dyn Connection>) -> Arc<Remote> {
         registry.opened = registry.opened.wrapping_add(1);
         let remote = Arc::new(Remote::new(
             self.clock.clone(),
@@ -102,7 +110,7 @@ impl Remotes {
         let mut tasks = JoinSet::new();
         tasks.spawn(Arc::clone(&remote).run());
         registry.remotes.push((Arc::clone(&remote), tasks));
-        Ok(remote)
+        remote
     }
 
     /// Gives up the claim of `project`; the last one ends its tasks. Everything kept for resources of the project's
@@ -126,15 +134,21 @@ impl Remotes {
     /// # Errors
     /// The sentence of [`ConnectFactory::commerce`].
     pub fn commerce(&self, settings: &Settings, url: &str) -> Result<Arc<dyn CommerceApi>, String> {
-        let clients = &mut self.registry.lock().commerce;
-        clients.retain(|(.., client)| client.strong_count() > 0);
-        let known = clients.iter().find(|(at, made_of, _)| at == url && made_of == settings);
-        if let Some(client) = known.and_then(|(.., client)| client.upgrade()) {
+        let known = |registry: &Registry| {
+            let known = registry.commerce.iter().find(|(at, made_of, _)| at == url && made_of == settings);
+            known.and_then(|(.., client)| client.upgrade())
+        };
+        if let Some(client) = known(&self.registry.lock()) {
             return Ok(client);
         }
+        // Without the lock, as above.
         let client = self.factory.commerce(settings, url)?;
-        clients.push((url.to_owned(), settings.clone(), Arc::downgrade(&client)));
-        Ok(client)
+        let mut registry = self.registry.lock();
+        registry.commerce.retain(|(.., client)| client.strong_count() > 0);
+        Ok(known(&registry).unwrap_or_else(|| {
+            registry.commerce.push((url.to_owned(), settings.clone(), Arc::downgrade(&client)));
+            client
+        }))
     }
 
     /// Removes all that any remote keeps for a resource.

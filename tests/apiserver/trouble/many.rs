@@ -47,8 +47,8 @@ const REDEPLOYED: [(&str, usize); 4] = [
     ("GET connectordeployments", 7),
     ("GET secrets", 1),
 ];
-/// The same for a restart: one when it is listed, and one when its record is observed.
-const RESTARTED: [(&str, usize); 1] = [("GET connectordeployments", 2)];
+/// The same for a restart: one when it is listed, one when its project is known, and one when its record is observed.
+const RESTARTED: [(&str, usize); 1] = [("GET connectordeployments", 3)];
 /// What may come on top of each of these for all resources together: the Events of the project, and states that only some
 /// resources are observed in.
 const MORE: usize = MANY / 5;

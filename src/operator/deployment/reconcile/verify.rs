@@ -38,8 +38,8 @@ impl Reconciler<'_> {
                 | Outcome::NotMoved { .. }
                 | Outcome::Observed(Phase::Deployed)
         );
-        let known = self.cache.lookup.take();
-        let (Some(verify), Some(record)) = (&object.spec.verify, read.record.as_deref().filter(|_| deployed)) else {
+        let (Some(verify), Some(record)) = (&object.spec.verify, read.record.as_ref().filter(|_| deployed)) else {
+            self.cache.lookup = None;
             return Ok(object.spec.verify.as_ref().map(|_| ConditionUpdate::new(Reason::NotChecked, NOT_YET)));
         };
         let client = match self.commerce(remote, verify).await? {
@@ -47,12 +47,15 @@ impl Reconciler<'_> {
             Err(condition) => return Ok(Some(condition)),
         };
         // A lookup from before the deployment reached this version proves nothing about it.
-        let known = known.filter(|known| known.of.1 == record.version);
+        let known = self.cache.lookup.take().filter(|known| known.record.version == record.version);
         let settled = known.as_ref().map_or(read.at, |known| known.settled);
-        let (at, of) = (self.context.clock.now(), (self.generation(), record.version));
+        let (at, generation) = (self.context.clock.now(), self.generation());
         // Rule 11: a reconcile request also applies to this.
         let asked = self.cache.reconcile_request.as_ref().map_or(settled, |(_, asked)| *asked);
-        let counts = |known: &LookupResult| known.of == of && known.at >= asked && Arc::ptr_eq(&known.client, &client);
+        let counts = |known: &LookupResult| {
+            let is_same = known.generation == generation && known.record.applications == record.applications;
+            is_same && known.at >= asked && Arc::ptr_eq(&known.client, &client)
+        };
         if let Some(known) = known.filter(|known| at < known.due && counts(known)) {
             return Ok(Some(self.cache.lookup.insert(known).condition.clone()));
         }
@@ -65,7 +68,8 @@ impl Reconciler<'_> {
         let unverified_for = (condition.reason != Reason::Verified).then(|| between(settled, now));
         let failed = found.iter().any(|found| matches!(found, Found::Unreadable(_)));
         let due = later(now, pause(object.spec.effective_interval(), unverified_for, failed));
-        let result = LookupResult { client, of, settled, at, condition: condition.clone(), due };
+        let record = Arc::clone(record);
+        let result = LookupResult { client, generation, record, settled, at, condition: condition.clone(), due };
         self.cache.lookup = Some(Box::new(result));
         Ok(Some(condition))
     }

@@ -146,7 +146,7 @@ fn each_named_history_reaches_the_requested_state() {
                     Step::Write(0, Shape { level: 3, config: true, correct: true, ..shape }),
                     Step::Rest,
                     Step::Config(2),
-                    Step::Freeze(30),
+                    Step::Freeze(40),
                     Step::Pass(7),
                     Step::Config(1),
                     Step::Pass(400),

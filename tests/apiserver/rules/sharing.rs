@@ -19,6 +19,7 @@ use crate::chart::rights::give;
 use crate::cluster::Sandbox;
 use crate::manifests::with_spec;
 use crate::patience::in_time;
+use crate::requests::Requests;
 use crate::security::{client_of, quick};
 use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop, state};
 
@@ -253,11 +254,15 @@ async fn rule_29_keys_are_compared_across_shared_projects_and_a_namespace_that_i
 }
 
 #[tokio::test]
-async fn rule_29_an_install_without_shared_projects_reports_it() {
-    let shop = Shop::open().await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+async fn rule_29_an_install_without_shared_projects_reports_it_and_reads_none() {
+    let mut shop = Shop::without_operator(quick(), Clock::system()).await;
+    let (requests, client) = Requests::client(&shop.sandbox.client);
+    shop.start_operator_as(client);
     shop.sandbox.apply(&sharing(&shop, &json!({}))).await.unwrap();
     let object = shop.until_reason("ProjectNotAllowed").await;
     let conditions = object.status.map(|status| status.conditions).unwrap_or_default();
     assert!(ready(&conditions).1.contains("--cluster-projects"), "{conditions:?}");
+    // It may have no right to.
+    let sent = requests.take();
+    assert!(!sent.keys().any(|request| request.contains("clusterconnectprojects")), "{sent:?}");
 }

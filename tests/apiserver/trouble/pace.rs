@@ -8,6 +8,7 @@ use dev_server::Call;
 use jiff::Timestamp;
 
 use crate::patience::in_time;
+use crate::requests;
 use crate::shop::Shop;
 
 /// Real time between two steps.
@@ -16,7 +17,8 @@ const BEAT: Duration = Duration::from_millis(10);
 pub(crate) const FINE: Duration = Duration::from_millis(250);
 /// For seconds in which the API server has to answer: at most twice as fast as real time.
 pub(crate) const SLOW: Duration = Duration::from_millis(20);
-/// For hours: at most 500 times as fast as real time.
+/// For hours: at most 500 times as fast as real time, and as [`SLOW`] while the API server has to answer the operator, whose limits of
+/// seconds would be over in milliseconds.
 pub(crate) const COARSE: Duration = Duration::from_secs(5);
 
 /// Calls that serve all resources of a project.
@@ -34,7 +36,9 @@ pub(crate) async fn meanwhile<T>(clock: &Clock, step: Duration, awaited: impl Fu
         tokio::select! {
             biased;
             result = &mut awaited => return result,
-            () = tokio::time::sleep(BEAT) => clock.step(step),
+            () = tokio::time::sleep(BEAT) => {
+                clock.step(if step == COARSE && requests::are_under_way() { SLOW } else { step });
+            }
         }
     }
 }

@@ -13,11 +13,19 @@ use crate::gateway::is_watch;
 thread_local! {
     /// Each request of the operators of this thread's test has it until the API server answers.
     static UNDER_WAY: Arc<()> = Arc::default();
+    /// Each of them that the test itself delays has this, too.
+    static DELAYED: Arc<()> = Arc::default();
 }
 
 /// Whether the API server has yet to answer a request of an operator of this test, other than a watch.
 pub(crate) fn are_under_way() -> bool {
-    UNDER_WAY.with(Arc::strong_count) > 1
+    UNDER_WAY.with(Arc::strong_count) > DELAYED.with(Arc::strong_count)
+}
+
+/// Waits, in a request that is then not under way.
+pub(crate) async fn delayed<T>(wait: impl Future<Output = T>) -> T {
+    let _until_ready = DELAYED.with(Arc::clone);
+    wait.await
 }
 
 /// Returns a client whose requests are known to be under way until they are answered.

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use clock::{Clock, between};
 use connect_operator::crd::ConnectorDeployment;
+use connect_operator::names;
 use connect_operator::operator::cluster::initial_lists::PAGE;
 use http::Method;
+use kube::ResourceExt as _;
 use kube::api::ListParams;
 use serde_json::json;
 
@@ -149,6 +151,11 @@ async fn rule_9_what_no_event_shows_is_found_within_a_quarter_of_an_hour_and_not
 
     meanwhile(&shop.clock, FINE, shop.until_reason("Deployed")).await;
     meanwhile(&shop.clock, FINE, shop.sandbox.until_reason("other", "Deployed")).await;
+    // The last writes.
+    for name in [NAME, "other"] {
+        let is = |object: &ConnectorDeployment| object.annotations().contains_key(names::REMOTE_ID);
+        meanwhile(&shop.clock, FINE, shop.until_object(name, "annotated", is)).await;
+    }
     let (before, begun) = (gateway.requests().len(), shop.clock.now());
     pass(&shop.clock, COARSE, Duration::from_mins(12)).await;
     until_listed(&shop, &gateway, before, &["connectordeployments"]).await;

@@ -22,6 +22,7 @@ use serde_json::json;
 use super::cluster::options;
 use super::pace::{FINE, meanwhile, stepped};
 use crate::checks::{CHECK, check};
+use crate::patience::in_time;
 use crate::shop::{CREDENTIALS, SECRET, Shop};
 use crate::staged::{KIT, kit};
 
@@ -147,14 +148,20 @@ async fn a_reconcile_that_panics_is_reported_and_repeated_and_all_others_continu
         shop.until_reason("Deployed").await;
     };
     meanwhile(&shop.clock, FINE, panicked).await;
-    let page = shop.metrics.as_ref().unwrap().encode();
-    for kind in ["ActionCheck", "ConnectProject", "ConnectorDeployment"] {
-        assert!(page.contains(&format!("connect_operator_panics_total{{kind=\"{kind}\"}}")), "{page}");
-        assert!(
-            page.contains(&format!("connect_operator_reconciles_total{{kind=\"{kind}\",reason=\"Panic\"}}")),
-            "{page}"
-        );
-    }
+    // A reconcile is counted after the write of the status that reports it.
+    let counted = async {
+        for kind in ["ActionCheck", "ConnectProject", "ConnectorDeployment"] {
+            let lines = [
+                format!("connect_operator_panics_total{{kind=\"{kind}\"}}"),
+                format!("connect_operator_reconciles_total{{kind=\"{kind}\",reason=\"Panic\"}}"),
+            ];
+            let is_counted = |page: String| lines.iter().all(|line| page.contains(line));
+            while !is_counted(shop.metrics.as_ref().unwrap().encode()) {
+                shop.clock.sleep(FINE).await;
+            }
+        }
+    };
+    in_time(meanwhile(&shop.clock, FINE, counted)).await.expect("panics of each kind are counted");
 
     buggy.bug.store(false, Ordering::SeqCst);
     let over = async {

@@ -1,4 +1,4 @@
-//! The requests of an operator to the API server: counted, and those that are under way.
+//! Counts the requests of an operator to the API server.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -7,39 +7,6 @@ use http::{Method, Request, Uri};
 use kube::Client;
 use kube::client::Body;
 use tower::BoxError;
-
-use crate::gateway::is_watch;
-
-thread_local! {
-    /// Each request of the operators of this thread's test has it until the API server answers.
-    static UNDER_WAY: Arc<()> = Arc::default();
-    /// Each of them that the test itself delays has this, too.
-    static DELAYED: Arc<()> = Arc::default();
-}
-
-/// Whether the API server has yet to answer a request of an operator of this test, other than a watch.
-pub(crate) fn are_under_way() -> bool {
-    UNDER_WAY.with(Arc::strong_count) > DELAYED.with(Arc::strong_count)
-}
-
-/// Waits, in a request that is then not under way.
-pub(crate) async fn delayed<T>(wait: impl Future<Output = T>) -> T {
-    let _until_ready = DELAYED.with(Arc::clone);
-    wait.await
-}
-
-/// Returns a client whose requests are known to be under way until they are answered.
-pub(crate) fn known(client: Client) -> Client {
-    let (namespace, under_way) = (client.default_namespace().to_owned(), UNDER_WAY.with(Arc::downgrade));
-    let service = tower::service_fn(move |request: Request<Body>| {
-        let (client, under_way) = (client.clone(), under_way.clone());
-        async move {
-            let _until_answered = if is_watch(request.uri()) { None } else { under_way.upgrade() };
-            Ok::<_, BoxError>(client.send(request).await?)
-        }
-    });
-    Client::new(service, namespace)
-}
 
 /// Number of requests by verb and resource, such as `PATCH connectordeployments/status`, `LIST secrets` or `WATCH secrets`.
 pub(crate) type Counts = BTreeMap<String, usize>;
@@ -80,7 +47,7 @@ fn name(method: &Method, uri: &Uri) -> String {
         parts.drain(..2);
     }
     let verb = match parts.get(1) {
-        _ if is_watch(uri) => "WATCH",
+        _ if uri.query().is_some_and(|query| query.contains("watch=true")) => "WATCH",
         None if method == Method::GET => "LIST",
         _ => method.as_str(),
     };

@@ -32,7 +32,7 @@ use tokio::task::JoinHandle;
 
 use crate::cluster::Sandbox;
 use crate::patience::in_time;
-use crate::{requests, unreliable};
+use crate::unreliable;
 use connect_operator::operator::deployment::persisted::PersistedState;
 use connect_operator::operator::deployment::state::shown;
 
@@ -168,7 +168,7 @@ impl Shop {
         let watched = [&self.sandbox.namespace].into_iter().chain(&self.also_watched);
         let namespaces: Vec<_> = if self.everywhere { Vec::new() } else { watched.cloned().collect() };
         let options = manager::Options {
-            client: requests::known(unreliable::as_slow_as_asked_for(client)),
+            client: unreliable::as_slow_as_asked_for(client),
             scope: Scope::new(&namespaces, "").expect("no selector").with_cluster_projects(self.cluster_projects),
             concurrency: self.concurrency,
             clock,

@@ -15,7 +15,6 @@ use tokio::sync::watch;
 use tower::BoxError;
 
 use crate::patience::in_time;
-use crate::requests::delayed;
 
 /// Watches of an operator in one namespace.
 pub(crate) const WATCHES: u64 = 6;
@@ -183,7 +182,7 @@ impl Unreliable {
         if which.borrow().is_some_and(|which| which.is_about(method, uri)) {
             self.held.waiting.send_modify(|waiting| *waiting += 1);
             self.held.most.fetch_max(*self.held.waiting.borrow(), Ordering::SeqCst);
-            let _ = delayed(which.wait_for(Option::is_none)).await;
+            let _ = which.wait_for(Option::is_none).await;
             self.held.waiting.send_modify(|waiting| *waiting -= 1);
         }
     }
@@ -221,7 +220,7 @@ impl Unreliable {
         }
         match wrong.map(|(_, wrong)| wrong) {
             Some(Wrong::Away) => return Err("no connection, as the test wants it".into()),
-            Some(Wrong::Silent) => delayed(future::pending()).await,
+            Some(Wrong::Silent) => future::pending().await,
             Some(Wrong::Refused(code, reason)) => return Ok(refusal(code, reason)),
             Some(Wrong::Expired) => return Ok(expired()),
             Some(Wrong::Lost) => {
@@ -233,7 +232,7 @@ impl Unreliable {
         let cut = self.cut.subscribe();
         let response = inner.send(request).await?.map(Body::new);
         if let Some((_, Wrong::Late(time))) = wrong {
-            delayed(self.clock.sleep(time)).await;
+            self.clock.sleep(time).await;
         }
         if !watches {
             return Ok(response);

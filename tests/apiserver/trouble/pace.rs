@@ -8,14 +8,13 @@ use dev_server::Call;
 use jiff::Timestamp;
 
 use crate::patience::in_time;
-use crate::requests;
 use crate::shop::Shop;
 
 /// Real time between two steps.
 const BEAT: Duration = Duration::from_millis(10);
 /// Small enough for everything that counts seconds: at most 25 times as fast as real time.
 pub(crate) const FINE: Duration = Duration::from_millis(250);
-/// For seconds in which the API server has to answer, or an event to arrive: at most twice as fast as real time.
+/// For seconds in which the API server has to answer: at most twice as fast as real time.
 pub(crate) const SLOW: Duration = Duration::from_millis(20);
 /// For hours: at most 500 times as fast as real time.
 pub(crate) const COARSE: Duration = Duration::from_secs(5);
@@ -28,17 +27,14 @@ pub(crate) fn stepped() -> Clock {
     Clock::stepped("2026-01-01T00:00:00Z".parse().expect("a time"))
 }
 
-/// Lets time pass in steps until `awaited` is ready: in [`SLOW`] ones while the API server has to answer the operator, whose limits of
-/// seconds would else be over in milliseconds.
+/// Lets time pass in small steps until `awaited` is ready.
 pub(crate) async fn meanwhile<T>(clock: &Clock, step: Duration, awaited: impl Future<Output = T>) -> T {
     let mut awaited = pin!(awaited);
     loop {
         tokio::select! {
             biased;
             result = &mut awaited => return result,
-            () = tokio::time::sleep(BEAT) => {
-                clock.step(if requests::are_under_way() { step.min(SLOW) } else { step });
-            }
+            () = tokio::time::sleep(BEAT) => clock.step(step),
         }
     }
 }

@@ -33,8 +33,8 @@ const LONGEST_INSTANCE: usize = 128;
 const WAITING: usize = 10_000;
 /// Time after its last Event at which a series ends. The API server keeps an Event for an hour unless told otherwise.
 const CONTINUES_WITHIN: Duration = Duration::from_mins(6);
-/// Maximum number of series that are continued.
-const SERIES: usize = WAITING;
+/// Pause between two sweeps of ended series: thousands of objects may report Events at once.
+const SWEPT_AGAIN: Duration = Duration::from_mins(1);
 
 /// An Event to publish.
 #[derive(Debug)]
@@ -174,6 +174,7 @@ fn name(object: &str, at: i128) -> String {
 struct Series {
     last: BTreeMap<(String, &'static str), LastEvent>,
     hasher: RandomState,
+    swept: Timestamp,
 }
 
 struct LastEvent {
@@ -200,8 +201,9 @@ impl Series {
 
     /// Records an Event that was created.
     fn begin(&mut self, event: &NewEvent, name: String, at: Timestamp) {
-        if self.last.len() >= SERIES {
+        if at.duration_since(self.swept).unsigned_abs() > SWEPT_AGAIN {
             self.last.retain(|_, last| last.continues(at));
+            self.swept = at;
         }
         let note = self.hasher.hash_one(&event.note);
         self.last.insert(key(event), LastEvent { name, note, count: 1, at });

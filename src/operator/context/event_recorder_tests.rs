@@ -44,7 +44,7 @@ fn an_event_continues_a_series_only_if_it_repeats_the_last_one() {
             series.begin(&event, "tax.1".into(), at);
         }
     }
-    for number in 0..2 * SERIES {
+    for number in 0..2 * WAITING {
         series.begin(&event(&number.to_string(), "Failed", "loud"), "tax.1".into(), after(60));
     }
     assert!(!series.last.contains_key(&("a".to_owned(), "Failed")), "what has ended makes room");

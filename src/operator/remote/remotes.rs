@@ -80,14 +80,12 @@ impl Remotes {
         let client = if is_open { None } else { Some(self.factory.connect(settings)?) };
         let mut registry = self.registry.lock();
         let before = registry.find(|remote| remote.is_claimed_by(project));
-        let remote = match (registry.find(|remote| remote.is_reached_by(settings)), client) {
-            (Some(remote), _) => remote,
-            (None, Some(client)) => self.open(&mut registry, settings, client),
-            // It was closed in between.
-            (None, None) => {
-                let client = self.factory.connect(settings)?;
-                self.open(&mut registry, settings, client)
-            }
+        let remote = if let Some(remote) = registry.find(|remote| remote.is_reached_by(settings)) {
+            remote
+        } else {
+            // There is no client yet if the remote was closed in between.
+            let client = client.map_or_else(|| self.factory.connect(settings), Ok)?;
+            self.open(&mut registry, settings, client)
         };
         remote.join(project, settings.requests_per_second);
         if let Some(before) = before.filter(|before| !Arc::ptr_eq(before, &remote)) {

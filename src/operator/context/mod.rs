@@ -161,9 +161,9 @@ impl Context {
     pub fn object_refs(&self) -> BTreeSet<ObjectRef> {
         let Memory { deployments, staged, projects, panics, shown } = &self.memory;
         let kept = [deployments.object_refs(), staged.object_refs(), projects.object_refs(), panics.object_refs()];
-        let kept = kept.into_iter().chain([shown.object_refs()]);
-        let others = [self.references.object_refs(), self.remotes.object_refs(), self.keys.object_refs()];
-        kept.chain(others).chain([self.requeue_timers.object_refs()]).flatten().collect()
+        let others =
+            [shown.object_refs(), self.references.object_refs(), self.remotes.object_refs(), self.keys.object_refs()];
+        kept.into_iter().chain(others).chain([self.requeue_timers.object_refs()]).flatten().collect()
     }
 
     /// Publishes an Event about a condition, and logs it.

@@ -114,10 +114,11 @@ impl Reconciler<'_> {
                 return Ok(inputs);
             }
         };
+        let persisted = self.persisted();
         if let Some(record) = record {
-            desired.fit(&applications::missing(record), inputs.declared.as_ref(), &self.persisted());
+            desired.fit(&applications::missing(record), inputs.declared.as_ref(), &persisted);
         }
-        let urls = application_urls::urls(record, &self.persisted());
+        let urls = application_urls::urls(record, &persisted);
         desired.resolve(&urls);
         inputs.urls = Some(desired.used(urls));
         inputs.payload = Some(desired.wanted(&self.digests(), &intent::ignored(&self.object)));

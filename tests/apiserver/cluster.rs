@@ -9,7 +9,9 @@ use local_control_plane::{Assets, LocalCluster, Options};
 use crate::patience::{in_time, patience};
 use connect_operator::crd::{self, ConnectorDeployment};
 use connect_operator::names;
+use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule, Role};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DynamicObject, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::runtime::{conditions, wait};
@@ -152,6 +154,32 @@ impl Sandbox {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// Returns once the API server grants what a binding binds: it learns of roles and bindings through watches of its
+    /// own, a moment after it has stored them.
+    pub(crate) async fn until_granted(&self, binding: &Value) {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (namespace, role) = (text(&binding["metadata"]["namespace"]), text(&binding["roleRef"]["name"]));
+        let rules = if binding["roleRef"]["kind"] == "Role" {
+            Api::<Role>::namespaced(self.client.clone(), &namespace).get(&role).await.unwrap().rules
+        } else {
+            Api::<ClusterRole>::all(self.client.clone()).get(&role).await.unwrap().rules
+        };
+        let subject = &binding["subjects"][0];
+        let mut user = text(&subject["name"]);
+        if subject["kind"] == "ServiceAccount" {
+            user = format!("system:serviceaccount:{}:{user}", text(&subject["namespace"]));
+        }
+        let reviews = Api::<SubjectAccessReview>::all(self.client.clone());
+        for request in rules.iter().flatten().flat_map(requests) {
+            let mut asked = json!({"metadata": {}, "spec": {"user": user, "resourceAttributes": request}});
+            asked["spec"]["resourceAttributes"]["namespace"] = json!(namespace);
+            let review: SubjectAccessReview = serde_json::from_value(asked).unwrap();
+            let granted =
+                async { while !is_allowed(&reviews.create(&PostParams::default(), &review).await.unwrap()) {} };
+            in_time(granted).await.unwrap_or_else(|_| panic!("not granted in time: {request} to {user}"));
+        }
+    }
+
     /// Returns once the Ready condition of a deployment in this namespace has this reason.
     pub(crate) async fn until_reason(&self, name: &str, reason: &str) {
         let api = Api::<ConnectorDeployment>::namespaced(self.client.clone(), &self.namespace);
@@ -178,6 +206,28 @@ impl Sandbox {
             .await
             .expect("kubectl runs")
     }
+}
+
+/// One request for each combination that a rule permits, as the attributes of a review.
+fn requests(rule: &PolicyRule) -> Vec<Value> {
+    let list = |words: &Option<Vec<String>>| words.clone().unwrap_or_default();
+    let name = rule.resource_names.iter().flatten().next();
+    let mut requests = Vec::new();
+    for group in list(&rule.api_groups) {
+        for resource in list(&rule.resources) {
+            let (resource, part) = resource.split_once('/').unwrap_or((&resource, ""));
+            for verb in &rule.verbs {
+                requests.push(json!({
+                    "group": group, "resource": resource, "subresource": part, "verb": verb, "name": name,
+                }));
+            }
+        }
+    }
+    requests
+}
+
+fn is_allowed(review: &SubjectAccessReview) -> bool {
+    review.status.as_ref().is_some_and(|status| status.allowed)
 }
 
 /// The message that the API server returns to users.

@@ -102,10 +102,14 @@ fn manifests(own: &str, watched: &str) -> Vec<Value> {
 /// Creates the operator's account in `own` with exactly the rights of the page.
 async fn account(own: &Sandbox, watched: &Sandbox) -> Client {
     own.succeed(&["create", "serviceaccount", ACCOUNT], "").await;
-    for manifest in manifests(&own.namespace, &watched.namespace) {
+    let manifests = manifests(&own.namespace, &watched.namespace);
+    for manifest in &manifests {
         let namespace = manifest["metadata"]["namespace"].as_str();
         let sandbox = if namespace == Some(&watched.namespace) { watched } else { own };
         sandbox.succeed(&["apply", "--filename", "-"], &manifest.to_string()).await;
+    }
+    for binding in manifests.iter().filter(|it| it["kind"] == "RoleBinding") {
+        own.until_granted(binding).await;
     }
     client_of(own).await
 }

@@ -33,12 +33,13 @@ const UNSEEN: [(&str, &str); 9] = [
 ];
 
 /// Grants the operator's account in `own` the rights of the chart with these values. Returns each right with the
-/// namespaces in which it holds.
+/// namespaces in which it holds, once the API server grants all of them.
 pub(crate) async fn give(own: &Sandbox, values: &str) -> BTreeSet<String> {
     let release = ["connect-operator", own.namespace.as_str()];
     let render = helm::text_of(release, &["--set", values]).expect("the chart renders");
+    let manifests = helm::read(&render);
     let mut given = BTreeSet::new();
-    for manifest in helm::read(&render) {
+    for manifest in &manifests {
         let kind = manifest["kind"].as_str().unwrap();
         if kind.contains("Role") || kind == "ServiceAccount" {
             own.succeed(&["apply", "--namespace", "", "--filename", "-"], &manifest.to_string()).await;
@@ -48,6 +49,9 @@ pub(crate) async fn give(own: &Sandbox, values: &str) -> BTreeSet<String> {
             let place = if manifest["metadata"]["namespace"] == own.namespace.as_str() { "own" } else { "watched" };
             given.extend(rights(&manifest["rules"]).into_iter().map(|right| format!("{place} {right}")));
         }
+    }
+    for binding in manifests.iter().filter(|it| it["kind"].as_str().unwrap().ends_with("RoleBinding")) {
+        own.until_granted(binding).await;
     }
     given
 }

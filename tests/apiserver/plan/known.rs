@@ -72,13 +72,15 @@ async fn a_user_with_read_permission_gets_a_plan() {
         ],
     });
     let binding = json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "reader"},
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+        "metadata": {"name": "reader", "namespace": namespace},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
     });
-    for object in [role, binding] {
+    for object in [&role, &binding] {
         shop.sandbox.succeed(&["apply", "--filename", "-"], &object.to_string()).await;
     }
+    shop.sandbox.until_granted(&binding).await;
     let mut config: Value =
         serde_saphyr::from_str(&std::fs::read_to_string(shop.sandbox.kubeconfig()).unwrap()).unwrap();
     config["users"][0]["user"]["as"] = json!(user);

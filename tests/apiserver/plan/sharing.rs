@@ -88,7 +88,9 @@ async fn as_a_user(shop: &Shop, own: &Sandbox, deployment: &Value) {
     let sandbox = &shop.sandbox;
     let every = "--resource=connectordeployments,connectorstageds,connectprojects,secrets,configmaps";
     sandbox.succeed(&["create", "role", "user", "--verb=get,list,patch,create", every], "").await;
-    sandbox.succeed(&["create", "rolebinding", "user", "--role=user", "--user=jane"], "").await;
+    let bind = ["create", "rolebinding", "user", "--role=user", "--user=jane", "--output=json"];
+    let binding = sandbox.succeed(&bind, "").await;
+    sandbox.until_granted(&serde_json::from_str(&binding).unwrap()).await;
     let jane = ["--as", "jane"];
     let (code, what, message) = of_one(shop, own, std::slice::from_ref(deployment), &jane).await;
     assert_eq!((code, what.as_str()), (Some(1), "ProjectNotReady"), "{message}");

@@ -40,13 +40,15 @@ async fn grant(sandbox: &Sandbox, rules: &[Value]) {
     let role =
         json!({"apiVersion": format!("{group}/v1"), "kind": "Role", "metadata": {"name": ACCOUNT}, "rules": rules});
     let binding = json!({
-        "apiVersion": format!("{group}/v1"), "kind": kind, "metadata": {"name": ACCOUNT},
+        "apiVersion": format!("{group}/v1"), "kind": kind,
+        "metadata": {"name": ACCOUNT, "namespace": sandbox.namespace},
         "roleRef": {"apiGroup": group, "kind": "Role", "name": ACCOUNT},
         "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": sandbox.namespace}],
     });
-    for manifest in [role, binding] {
+    for manifest in [&role, &binding] {
         sandbox.succeed(&["apply", "--filename", "-"], &manifest.to_string()).await;
     }
+    sandbox.until_granted(&binding).await;
 }
 
 async fn account(sandbox: &Sandbox, rules: &[Value]) -> Client {

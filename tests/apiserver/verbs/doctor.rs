@@ -40,7 +40,8 @@ async fn make_it_work(sandbox: &Sandbox) {
     sandbox.succeed(&["patch", "deployment", "operator", "--subresource", "status", "--patch", &status], "").await;
     let lease = json!({
         "metadata": {"name": "operator"},
-        "spec": {"holderIdentity": "operator-1", "leaseDurationSeconds": 15,
+        // Longer than any test: nobody renews it.
+        "spec": {"holderIdentity": "operator-1", "leaseDurationSeconds": 3600,
             "renewTime": clock::Clock::system().now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()},
     });
     let lease: Lease = serde_json::from_value(lease).unwrap();

@@ -118,7 +118,7 @@ async fn no_command_prints_what_a_terminal_obeys() {
         (&["status"], false, none),
         (&["tree"], false, none),
         (&["doctor"], false, none),
-        (&["wait", NAME, "--timeout", "1s"], false, text),
+        (&["wait", NAME], false, text),
         (&["plan", "-f", file], false, text),
         (&["plan", "-f", file, "-o", "json"], false, data),
         (&["plan", "-f", file, "-o", "markdown"], false, text),

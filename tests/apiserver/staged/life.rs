@@ -158,8 +158,8 @@ async fn an_operator_killed_during_publishing_publishes_once() {
         let action = body["actions"][0]["action"].as_str().unwrap_or(answer.operation);
         *accepted.entry(action.to_owned()).or_default() += 1;
     }
-    // A permission counts only if the response to its request was read, so the request may be repeated once.
+    // A permission counts only if the response to its request was read, so each of the first two kills may cost another one.
     let previews = accepted.remove("updatePreviewable");
-    assert!(matches!(previews, Some(1 | 2)), "{previews:?}");
+    assert!(matches!(previews, Some(1..=3)), "{previews:?}");
     assert_eq!(accepted, BTreeMap::from([("createConnectorStaged".to_owned(), 1), ("publish".to_owned(), 1)]));
 }

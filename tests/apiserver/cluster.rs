@@ -7,6 +7,7 @@ use std::sync::Arc;
 use local_control_plane::{Assets, LocalCluster, Options};
 
 use crate::patience::{in_time, patience};
+use crate::watching::awaited;
 use connect_operator::crd::{self, ConnectorDeployment};
 use connect_operator::names;
 use k8s_openapi::api::authorization::v1::SubjectAccessReview;
@@ -14,7 +15,7 @@ use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule, Role};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DynamicObject, ObjectMeta, Patch, PatchParams, PostParams};
-use kube::runtime::{conditions, wait};
+use kube::runtime::conditions;
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 use tokio::process::Command;
@@ -52,7 +53,7 @@ async fn install(client: &Client, definitions: Vec<CustomResourceDefinition>) {
         let name = crd.name_any();
         let installed = PatchParams::apply(names::FIELD_MANAGER);
         api.patch(&name, &installed, &Patch::Apply(&crd)).await.expect("the API server accepts the CRD");
-        wait::await_condition(api.clone(), &name, conditions::is_crd_established()).await.unwrap();
+        awaited(api.clone(), &name, conditions::is_crd_established()).await;
     }
 }
 
@@ -187,7 +188,7 @@ impl Sandbox {
             let conditions = object.and_then(|object| object.status.as_ref()).map(|status| &status.conditions);
             conditions.into_iter().flatten().any(|it| it.type_ == names::READY && it.reason == reason)
         };
-        let seen = in_time(wait::await_condition(api.clone(), name, is)).await;
+        let seen = in_time(awaited(api.clone(), name, is)).await;
         assert!(seen.is_ok(), "not in time: {reason}\n{:#?}", api.get_opt(name).await);
     }
 

@@ -13,7 +13,6 @@ use connect_operator::crd::{ActionCheck, ConnectProject, ConnectorDeployment, Co
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{ListParams, PostParams};
-use kube::runtime::wait;
 use kube::{Api, Client, Resource, ResourceExt};
 use local_control_plane::{Assets, LocalCluster, Options};
 use rustix::process::{Pid, Signal, kill_process};
@@ -25,6 +24,7 @@ use tokio::process::{Child, ChildStdout, Command};
 
 use crate::patience::in_time;
 use crate::seen::get;
+use crate::watching::awaited;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_connect-operator");
 
@@ -371,5 +371,5 @@ async fn finalize_a_namespace(client: &Client) {
     let (name, uid) = (namespace.name_any(), namespace.uid().unwrap());
     namespace.spec.as_mut().unwrap().finalizers = None;
     api.replace_subresource::<Namespace>("finalize", &name, &PostParams::default(), &namespace).await.unwrap();
-    wait::await_condition(api, &name, kube::runtime::conditions::is_deleted(&uid)).await.unwrap();
+    awaited(api, &name, kube::runtime::conditions::is_deleted(&uid)).await;
 }

@@ -39,6 +39,7 @@ mod trouble;
 mod unreliable;
 mod verbs;
 mod waiting;
+mod watching;
 mod written;
 
 use test_support::{addresses, go_tools, helm, patience, shell, tls_listener};

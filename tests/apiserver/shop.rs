@@ -23,7 +23,6 @@ use dev_server::{DevServer, Options};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use kube::runtime::wait;
 use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -33,6 +32,7 @@ use tokio::task::JoinHandle;
 use crate::cluster::Sandbox;
 use crate::patience::in_time;
 use crate::unreliable;
+use crate::watching::awaited;
 use connect_operator::operator::deployment::persisted::PersistedState;
 use connect_operator::operator::deployment::state::shown;
 
@@ -355,24 +355,21 @@ impl Shop {
             + Send
             + 'static,
     {
-        let seen = wait::await_condition(self.api::<K>(), name, |object: Option<&K>| object.is_some_and(&is));
+        let seen = awaited(self.api::<K>(), name, |object: Option<&K>| object.is_some_and(&is));
         let Ok(found) = in_time(seen).await else {
             let object = self.api::<K>().get_opt(name).await.unwrap();
             panic!("not in time: {what}\n{object:#?}\ncalls: {:?}", self.dev.counts());
         };
-        found.expect("watching works").expect("a condition on an object")
+        found.expect("a condition on an object")
     }
 
     /// Returns once the deployment is deleted from the cluster.
     pub(crate) async fn until_gone(&self) {
         let gone =
-            wait::await_condition(self.api::<ConnectorDeployment>(), NAME, |object: Option<&ConnectorDeployment>| {
-                object.is_none()
-            });
-        let Ok(gone) = in_time(gone).await else {
+            awaited(self.api::<ConnectorDeployment>(), NAME, |object: Option<&ConnectorDeployment>| object.is_none());
+        if in_time(gone).await.is_err() {
             panic!("still exists: {:#?}\ncalls: {:?}", self.get().await, self.dev.counts());
-        };
-        gone.expect("watching works");
+        }
     }
 
     /// Number of calls of this operation of the remote.

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DynamicObject, ListParams};
-use kube::runtime::{conditions, wait};
+use kube::runtime::conditions;
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -14,6 +14,7 @@ use tokio::process::{Child, Command};
 use crate::cluster::Sandbox;
 use crate::go_tools;
 use crate::patience::in_time;
+use crate::watching::awaited;
 
 /// The version of a Go module that the tool `tool` requires, without the `v`.
 pub(super) fn version_of(tool: &str, module: &str) -> String {
@@ -28,8 +29,8 @@ pub(super) async fn install_definitions(sandbox: &Sandbox, how: &str, folder: &P
     sandbox.succeed(&["apply", "--server-side", how, folder], "").await;
     let api = Api::<CustomResourceDefinition>::all(sandbox.client.clone());
     for name in api.list(&ListParams::default()).await.unwrap().items.iter().map(ResourceExt::name_any) {
-        let established = wait::await_condition(api.clone(), &name, conditions::is_crd_established());
-        in_time(established).await.unwrap_or_else(|_| panic!("not in time: {name}")).unwrap();
+        let established = awaited(api.clone(), &name, conditions::is_crd_established());
+        in_time(established).await.unwrap_or_else(|_| panic!("not in time: {name}"));
     }
 }
 
@@ -66,18 +67,18 @@ impl Processes {
         what: &str,
         is: impl Fn(&Value) -> bool,
     ) -> Value {
-        let seen = wait::await_condition(api.clone(), name, |object: Option<&DynamicObject>| {
+        let seen = awaited(api.clone(), name, |object: Option<&DynamicObject>| {
             object.is_some_and(|object| is(&json!(object)))
         });
         let Ok(found) = in_time(seen).await else {
             panic!("not in time: {what}\n{:#}\n{}", json!(api.get_opt(name).await.unwrap()), self.logs());
         };
-        json!(found.expect("watching works"))
+        json!(found)
     }
 
     /// Returns once an object of theirs is deleted.
     pub(super) async fn until_gone(&self, api: &Api<DynamicObject>, name: &str) {
-        let gone = wait::await_condition(api.clone(), name, |object: Option<&DynamicObject>| object.is_none());
+        let gone = awaited(api.clone(), name, |object: Option<&DynamicObject>| object.is_none());
         let is_gone = in_time(gone).await.is_ok();
         assert!(is_gone, "still exists: {:#}\n{}", json!(api.get_opt(name).await.unwrap()), self.logs());
     }

@@ -20,7 +20,7 @@ use connect_operator::operator::values::digest::DigestKey;
 use dev_server::Options;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams};
-use kube::runtime::{conditions, wait};
+use kube::runtime::conditions;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -28,6 +28,7 @@ use tokio::task::JoinHandle;
 use crate::cluster::Sandbox;
 use crate::patience::in_time;
 use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop};
+use crate::watching::awaited;
 
 /// The controllers of an install of the operator.
 struct Install {
@@ -227,15 +228,15 @@ async fn rule_24_a_project_stays_while_a_deployment_of_another_shard_names_it() 
     for (name, left) in [("tax", true), ("cart", false)] {
         let uid = deployments.get(name).await.unwrap().uid().unwrap();
         deployments.delete(name, &DeleteParams::default()).await.unwrap();
-        let gone = wait::await_condition(deployments.clone(), name, conditions::is_deleted(&uid));
-        in_time(gone).await.expect("it is deleted in time").unwrap();
+        let gone = awaited(deployments.clone(), name, conditions::is_deleted(&uid));
+        in_time(gone).await.expect("it is deleted in time");
         if left {
             assert!(projects.get_opt(PROJECT).await.unwrap().is_some(), "the other deployment still needs it");
         }
     }
     let uid = project.uid().unwrap();
-    let gone = wait::await_condition(projects, PROJECT, conditions::is_deleted(&uid));
-    in_time(gone).await.expect("the project is deleted in time").unwrap();
+    let gone = awaited(projects, PROJECT, conditions::is_deleted(&uid));
+    in_time(gone).await.expect("the project is deleted in time");
     assert_eq!(changes(&shop), (2, 0, 2));
     tax.end().await;
     cart.end().await;

@@ -7,7 +7,6 @@ use connect_operator::names;
 use dev_server::{Fault, FaultAnswer};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
-use kube::runtime::wait;
 use kube::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -17,6 +16,7 @@ use crate::cluster::Sandbox;
 use crate::manifests::with_spec;
 use crate::patience::in_time;
 use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET};
+use crate::watching::awaited;
 
 const KEY: &str = "tax-eu";
 
@@ -72,11 +72,11 @@ where
         + Send
         + 'static,
 {
-    let seen = wait::await_condition(api::<K>(sandbox), name, |object: Option<&K>| object.is_some_and(&is));
+    let seen = awaited(api::<K>(sandbox), name, |object: Option<&K>| object.is_some_and(&is));
     let Ok(found) = in_time(seen).await else {
         panic!("not in time: {what}\n{:#?}", api::<K>(sandbox).get_opt(name).await.unwrap());
     };
-    found.expect("watching works").expect("a condition on an object")
+    found.expect("a condition on an object")
 }
 
 async fn delete(sandbox: &Sandbox, name: &str) {
@@ -84,8 +84,8 @@ async fn delete(sandbox: &Sandbox, name: &str) {
 }
 
 async fn until_gone(sandbox: &Sandbox, name: &str) {
-    let gone = wait::await_condition(api(sandbox), name, |object: Option<&ConnectorDeployment>| object.is_none());
-    in_time(gone).await.expect("it is deleted").expect("watching works");
+    let gone = awaited(api(sandbox), name, |object: Option<&ConnectorDeployment>| object.is_none());
+    in_time(gone).await.expect("it is deleted");
 }
 
 /// Lets time pass, then requests a reconcile of this resource; returns once it was handled.
@@ -338,8 +338,8 @@ async fn rule_04_a_winner_that_moves_to_another_project_releases_the_key() {
     // The same holds if its project is created again and names the same remote.
     let projects = shop.api::<ConnectProject>();
     projects.delete("elsewhere", &DeleteParams::default()).await.unwrap();
-    let gone = wait::await_condition(projects, "elsewhere", |object: Option<&ConnectProject>| object.is_none());
-    in_time(gone).await.expect("nothing uses it").unwrap();
+    let gone = awaited(projects, "elsewhere", |object: Option<&ConnectProject>| object.is_none());
+    in_time(gone).await.expect("nothing uses it");
     shop.change(&json!({"spec": {"projectRef": {"name": "elsewhere"}}})).await;
     shop.until_reason("ProjectMissing").await;
     elsewhere["spec"]["projectKey"] = json!("demo");

@@ -7,7 +7,6 @@ use connect_operator::crd::ConnectorDeployment;
 use connect_operator::names;
 use dev_server::{Fault, FaultAnswer};
 use kube::ResourceExt;
-use kube::runtime::wait;
 use serde_json::{Value, json};
 
 use super::{DEPLOYING, GATHER, Leaping, is, is_accepted, level, ready, status};
@@ -15,6 +14,7 @@ use crate::manifests::with_spec;
 use crate::shop::state;
 use crate::shop::{NAME, PROJECT, SECRET};
 use crate::trouble::pace::{FINE, meanwhile};
+use crate::watching::awaited;
 
 fn observing() -> Value {
     json!({"managementPolicy": "ObserveOnly"})
@@ -235,11 +235,10 @@ async fn rule_21_a_second_deployment_causes_no_write_of_the_first() {
     let mut other = shop.deployment();
     other["metadata"]["name"] = json!("other");
     shop.sandbox.apply(&other).await.unwrap();
-    let created =
-        wait::await_condition(shop.api::<ConnectorDeployment>(), "other", |object: Option<&ConnectorDeployment>| {
-            object.is_some_and(is_accepted)
-        });
-    created.await.unwrap();
+    let created = awaited(shop.api::<ConnectorDeployment>(), "other", |object: Option<&ConnectorDeployment>| {
+        object.is_some_and(is_accepted)
+    });
+    created.await.expect("it exists");
     shop.until_project("two of them", |project| {
         project.status.as_ref().is_some_and(|status| status.deployments == Some(2))
     })

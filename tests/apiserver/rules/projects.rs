@@ -8,7 +8,7 @@ use connect_operator::names;
 use dev_server::Options;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::api::{DeleteParams, ObjectMeta, PostParams};
-use kube::runtime::{conditions, wait};
+use kube::runtime::conditions;
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
@@ -16,6 +16,7 @@ use super::{DEPLOYING, Leaping, ready};
 use crate::patience::in_time;
 use crate::shop::{CREDENTIALS, PROJECT, SECRET, Shop};
 use crate::trouble::pace::{FINE, meanwhile};
+use crate::watching::awaited;
 
 const GOOD: [(&str, &str); 2] = [("clientId", "dev-client"), ("clientSecret", "dev-secret")];
 
@@ -35,11 +36,10 @@ async fn delete_credentials(shop: &Shop) {
 
 async fn until_project_gone(shop: &Shop, project: &ConnectProject) {
     let uid = project.uid().unwrap();
-    let gone = wait::await_condition(shop.api::<ConnectProject>(), PROJECT, conditions::is_deleted(&uid));
-    let Ok(gone) = in_time(gone).await else {
+    let gone = awaited(shop.api::<ConnectProject>(), PROJECT, conditions::is_deleted(&uid));
+    if in_time(gone).await.is_err() {
         panic!("still there: {:#?}", shop.api::<ConnectProject>().get(PROJECT).await);
-    };
-    gone.unwrap();
+    }
 }
 
 /// Returns once the copies satisfy `are`.

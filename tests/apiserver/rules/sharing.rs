@@ -11,7 +11,6 @@ use dev_server::{Fault, FaultAnswer};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{DeleteParams, Patch, PatchParams};
-use kube::runtime::wait;
 use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 
@@ -22,6 +21,7 @@ use crate::patience::in_time;
 use crate::requests::Requests;
 use crate::security::{client_of, quick};
 use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop, state};
+use crate::watching::awaited;
 
 pub(crate) const SHARED: &str = "shared";
 
@@ -77,9 +77,9 @@ pub(crate) async fn until_shared(shop: &Shop, reason: &str, words: &str) -> Clus
         })
     };
     let api = Api::<ClusterConnectProject>::all(shop.sandbox.client.clone());
-    let seen = in_time(wait::await_condition(api.clone(), SHARED, is)).await;
+    let seen = in_time(awaited(api.clone(), SHARED, is)).await;
     let Ok(found) = seen else { panic!("not in time: {reason} {words}\n{:#?}", api.get_opt(SHARED).await) };
-    found.unwrap().expect("it exists")
+    found.expect("it exists")
 }
 
 /// Calls of the remote, without those that the shared project needs itself: its token, and the LIST that proves that its
@@ -204,8 +204,8 @@ async fn rule_24_a_shared_project_stays_for_a_create_that_may_have_arrived() {
 /// Returns once the shared project is deleted.
 async fn until_deleted(shop: &Shop) {
     let api = Api::<ClusterConnectProject>::all(shop.sandbox.client.clone());
-    let gone = wait::await_condition(api, SHARED, |object: Option<&ClusterConnectProject>| object.is_none());
-    in_time(gone).await.expect("it is deleted in time").unwrap();
+    let gone = awaited(api, SHARED, |object: Option<&ClusterConnectProject>| object.is_none());
+    in_time(gone).await.expect("it is deleted in time");
 }
 
 #[tokio::test]

@@ -2,19 +2,18 @@
 
 use connect_operator::crd::{ConnectProject, ConnectorStaged};
 use kube::api::{Api, DeleteParams};
-use kube::runtime::wait;
 use serde_json::json;
 
 use super::{KIT, apply, change, has, kit, message, open, record, records, until_reason, updates};
 use crate::manifests::with_spec;
 use crate::patience::in_time;
 use crate::shop::{PROJECT, Shop};
+use crate::watching::awaited;
 
 async fn delete(shop: &Shop) {
     shop.api::<ConnectorStaged>().delete(KIT, &DeleteParams::default()).await.unwrap();
-    let gone =
-        wait::await_condition(shop.api::<ConnectorStaged>(), KIT, |object: Option<&ConnectorStaged>| object.is_none());
-    in_time(gone).await.expect("it is deleted in time").expect("watching works");
+    let gone = awaited(shop.api::<ConnectorStaged>(), KIT, |object: Option<&ConnectorStaged>| object.is_none());
+    in_time(gone).await.expect("it is deleted in time");
 }
 
 #[tokio::test]
@@ -49,10 +48,8 @@ async fn rule_4_of_two_with_one_key_one_owns_it() {
     let reported = shop.until_object("second", "the conflict", |object: &ConnectorStaged| has(object, "Stalled")).await;
     assert!(message(&reported).contains(&format!("ConnectorStaged {}/kit has the key kit", shop.sandbox.namespace)));
     shop.api::<ConnectorStaged>().delete("second", &DeleteParams::default()).await.unwrap();
-    let gone = wait::await_condition(shop.api::<ConnectorStaged>(), "second", |object: Option<&ConnectorStaged>| {
-        object.is_none()
-    });
-    in_time(gone).await.expect("it is deleted in time").expect("watching works");
+    let gone = awaited(shop.api::<ConnectorStaged>(), "second", |object: Option<&ConnectorStaged>| object.is_none());
+    in_time(gone).await.expect("it is deleted in time");
     assert_eq!(record(&shop).name, "Kit", "nothing was changed");
 }
 
@@ -70,8 +67,8 @@ async fn rule_24_a_project_stays_while_a_staged_connector_names_it() {
     .await;
     delete(&shop).await;
     assert!(records(&shop).is_empty(), "it was deleted at the remote first");
-    let gone = wait::await_condition(projects, PROJECT, |object: Option<&ConnectProject>| object.is_none());
-    in_time(gone).await.expect("it is deleted in time").expect("watching works");
+    let gone = awaited(projects, PROJECT, |object: Option<&ConnectProject>| object.is_none());
+    in_time(gone).await.expect("it is deleted in time");
 }
 
 #[tokio::test]

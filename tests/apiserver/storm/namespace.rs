@@ -7,13 +7,13 @@ use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use dev_server::Options;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::api::{DeleteParams, ListParams, PostParams};
-use kube::runtime::wait;
 use kube::{Api, ResourceExt};
 
 use crate::patience::in_time;
 use crate::storm::checker::Report;
 use crate::storm::environment::{DIGEST_KEY, Environment, PROJECT};
 use crate::storm::size::{self, pick};
+use crate::watching::awaited;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deleting_a_namespace_undeploys_its_deployments() {
@@ -46,9 +46,9 @@ async fn end(env: &Environment) {
     env.api::<ConnectorDeployment>().delete_collection(&how, &all).await.unwrap();
     Report::must_settle(env).await;
     let no_project = |project: Option<&ConnectProject>| project.is_none();
-    let gone = wait::await_condition(env.api::<ConnectProject>(), PROJECT, no_project);
+    let gone = awaited(env.api::<ConnectProject>(), PROJECT, no_project);
     let gone = in_time(gone).await;
-    assert!(gone.is_ok_and(|gone| gone.is_ok()), "the project is deleted once nothing uses it any more");
+    assert!(gone.is_ok(), "the project is deleted once nothing uses it any more");
 
     let mut namespace = namespaces.get(env.part).await.unwrap();
     namespace.spec.get_or_insert_default().finalizers = None;

@@ -13,11 +13,11 @@ use connect_operator::operator::remote::{ConnectFactory, Connection, Settings};
 use connect_operator::operator::reporting::conditions::ready_reason;
 use dev_server::{Catalogue, Options};
 use kube::api::DeleteParams;
-use kube::runtime::wait;
 use serde_json::{Value, json};
 
 use crate::patience::in_time;
 use crate::shop::{CREDENTIALS, Shop};
+use crate::watching::awaited;
 
 type Made = Arc<Mutex<Vec<(String, Weak<dyn Connection>)>>>;
 
@@ -85,8 +85,8 @@ fn project(shop: &Shop, key: &str) -> Value {
 async fn delete(shop: &Shop, key: &str) {
     let api = shop.api::<ConnectProject>();
     api.delete(key, &DeleteParams::default()).await.unwrap();
-    let gone = wait::await_condition(api, key, |object: Option<&ConnectProject>| object.is_none());
-    in_time(gone).await.expect("it is deleted in time").unwrap();
+    let gone = awaited(api, key, |object: Option<&ConnectProject>| object.is_none());
+    in_time(gone).await.expect("it is deleted in time");
 }
 
 /// Returns once the project is available.

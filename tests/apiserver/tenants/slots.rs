@@ -7,7 +7,6 @@ use dev_server::Options;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::Api;
 use kube::api::DynamicObject;
-use kube::runtime::wait;
 use serde_json::{Value, json};
 
 use crate::checks::check;
@@ -16,6 +15,7 @@ use crate::manifests::with_spec;
 use crate::patience::in_time;
 use crate::shop::{CREDENTIALS, Shop};
 use crate::unreliable::{Hold, Unreliable};
+use crate::watching::awaited;
 
 /// Number of objects beyond the slots.
 const MORE: u64 = 20;
@@ -110,6 +110,6 @@ async fn until_reason(api: &Api<DynamicObject>, name: &str, reason: &str) {
         let conditions = object.and_then(|object| object.data["status"]["conditions"].as_array());
         conditions.into_iter().flatten().any(|it| it["type"] == names::READY && it["reason"] == reason)
     };
-    let seen = in_time(wait::await_condition(api.clone(), name, is)).await;
+    let seen = in_time(awaited(api.clone(), name, is)).await;
     assert!(seen.is_ok(), "{name} did not report {reason} in time");
 }

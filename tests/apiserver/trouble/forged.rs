@@ -4,7 +4,6 @@ use connect_operator::crd::{ClusterConnectProject, ConnectorDeployment};
 use connect_operator::names;
 use kube::Api;
 use kube::api::DeleteParams;
-use kube::runtime::wait;
 use serde_json::{Value, json};
 
 use crate::cluster::Sandbox;
@@ -12,6 +11,7 @@ use crate::manifests::with_spec;
 use crate::patience::in_time;
 use crate::rules::sharing::{SHARED, closed, put_secret, shared, sharing, until_shared};
 use crate::shop::{NAME, SECRET, Shop};
+use crate::watching::awaited;
 
 /// The key that the forger wants to keep from others.
 const KEY: &str = "wanted";
@@ -80,8 +80,8 @@ async fn rules_4_and_24_forged_annotations_neither_block_a_key_nor_the_deletion_
     assert_eq!(shop.calls("deleteDeploymentById"), 1);
     let projects = Api::<ClusterConnectProject>::all(shop.sandbox.client.clone());
     projects.delete(SHARED, &DeleteParams::default()).await.unwrap();
-    let gone = wait::await_condition(projects, SHARED, |object: Option<&ClusterConnectProject>| object.is_none());
-    in_time(gone).await.expect("nothing keeps the project").unwrap();
+    let gone = awaited(projects, SHARED, |object: Option<&ClusterConnectProject>| object.is_none());
+    in_time(gone).await.expect("nothing keeps the project");
     tenant.until_reason("forbidden", "ProjectMissing").await;
     assert_eq!(shop.sandbox.kubectl(&["get", "cdep", NAME], "").await.status.code(), Some(1), "it is deleted");
 }

@@ -68,8 +68,7 @@ async fn rule_6_a_response_whose_write_hangs_at_the_stop_is_read_from_the_record
     shop.put_project_and_secrets().await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     meanwhile(&shop.clock, FINE, shop.until_reason("Deployed")).await;
-    // After the report that the change was found, and the operation.
-    unreliable.begin_after(2, Which::StatusWrites, Wrong::Silent);
+    unreliable.begin(Which::Responses, Wrong::Silent);
     shop.change(&json!({"spec": level("debug")})).await;
     meanwhile(&shop.clock, FINE, unreliable.until_met(1)).await;
     assert_eq!((shop.calls("updateDeploymentById"), planned(&shop).await.len()), (1, 1), "the call is accepted");

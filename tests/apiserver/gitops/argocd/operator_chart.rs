@@ -3,7 +3,6 @@
 
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::Api;
-use kube::runtime::wait;
 use serde_json::json;
 
 use super::{ArgoCd, IN_BACKGROUND, is_requested, sync_of, syncs_of};
@@ -12,6 +11,7 @@ use crate::gitops::release::{
 };
 use crate::helm::CHART;
 use crate::patience::in_time;
+use crate::watching::awaited;
 
 const EXAMPLE: &str = include_str!("../../../../examples/argocd/operator.yaml");
 
@@ -45,7 +45,7 @@ async fn reverts_an_edit(argo: &ArgoCd) {
     let edit = r#"{"spec": {"replicas": 5}}"#;
     argo.sandbox.succeed(&["patch", "deployment", RELEASE, "--patch", edit], "").await;
     let api = Api::<Deployment>::namespaced(argo.sandbox.client.clone(), &argo.sandbox.namespace);
-    let reverted = wait::await_condition(api, RELEASE, |object: Option<&Deployment>| {
+    let reverted = awaited(api, RELEASE, |object: Option<&Deployment>| {
         object.is_some_and(|object| object.spec.as_ref().and_then(|spec| spec.replicas) == replicas)
     });
     let is_reverted = in_time(reverted).await.is_ok();

@@ -9,11 +9,11 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use super::{DEPLOYING, GATHER, History, Leaping, QUIET, condition, is, level, ready, status};
+use super::{DEPLOYING, GATHER, History, Leaping, QUIET, QUIET_PERIOD, condition, is, level, ready, status};
 use crate::manifests::with_spec;
 use crate::shop::SECRET;
 use crate::shop::state;
-use crate::trouble::pace::{COARSE, meanwhile};
+use crate::trouble::pace::{FINE, meanwhile};
 
 /// A deployment with every kind of value.
 fn pipeline(prefix: &str, schedule: &str, shop_name: &str) -> Value {
@@ -419,8 +419,10 @@ async fn rule_08_a_version_that_changed_between_read_and_call_is_read_again() {
     shop.clock.step(GATHER);
     shop.until_calls("updateDeploymentById", 1).await;
     shop.dev.world().bump_version(&id, shop.dev.now()).unwrap();
-    // Only the end of the quiet period tells that the version is not that of the call.
-    meanwhile(&shop.clock, COARSE, shop.until_calls("updateDeploymentById", 2)).await;
+    // Only the end of the quiet period tells that the version is not that of the call. After it, time passes slowly enough
+    // for the next call to leave, and to be seen before it ends.
+    shop.clock.step(QUIET_PERIOD);
+    meanwhile(&shop.clock, FINE, shop.until_calls("updateDeploymentById", 2)).await;
     shop.finish("Deployed").await;
     assert_eq!(shop.sent(), [1, 2, 0]);
 }

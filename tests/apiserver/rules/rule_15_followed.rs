@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::manifests::with_spec;
 use crate::rewriting::{self, Rewrite};
-use crate::shop::{CREDENTIALS, NAME, SECRET, Shop};
+use crate::shop::{CREDENTIALS, NAME, SECRET, Shop, state};
 use crate::trouble::pace::{COARSE, FINE, meanwhile, pass, stepped, until_called};
 use crate::trouble::until_reported_with;
 
@@ -42,6 +42,14 @@ async fn shop(clock: Clock) -> Shop {
     shop
 }
 
+/// Lets time pass until the next version is read, and the deployment was redeployed this many times; more slowly from the read on,
+/// because a call has to leave within 30 s.
+async fn until_followed(shop: &Shop, redeploys: u64) {
+    let reads = shop.calls("getConnectorByKey");
+    meanwhile(&shop.clock, COARSE, until_called(shop, "getConnectorByKey", reads + 1)).await;
+    until_called(shop, "updateDeploymentById", redeploys).await;
+}
+
 #[tokio::test]
 async fn rule_15_a_move_that_the_record_does_not_show_is_sent_once_and_reported() {
     let mut shop = shop(stepped()).await;
@@ -51,7 +59,7 @@ async fn rule_15_a_move_that_the_record_does_not_show_is_sent_once_and_reported(
         connector.configurations[0].standard_configuration.push(key);
     };
     shop.dev.world().raise_connector("demo-connector", false, add).unwrap();
-    meanwhile(&shop.clock, COARSE, until_called(&shop, "updateDeploymentById", 1)).await;
+    until_followed(&shop, 1).await;
     let words = ["version 1 ", "version 2"];
     until_reported_with::<ConnectorDeployment>(&shop, NAME, "ConnectorVersionMismatch", &words).await;
     for restart in 0..3 {
@@ -63,12 +71,15 @@ async fn rule_15_a_move_that_the_record_does_not_show_is_sent_once_and_reported(
     }
     // A change is sent to the version that runs.
     shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
-    meanwhile(&shop.clock, FINE, until_called(&shop, "updateDeploymentById", 2)).await;
+    until_called(&shop, "updateDeploymentById", 2).await;
+    // The condition is that from before.
+    let ended = shop.until("its operation has ended", |object| state(object).operation.is_none());
+    meanwhile(&shop.clock, FINE, ended).await;
     until_reported_with::<ConnectorDeployment>(&shop, NAME, "ConnectorVersionMismatch", &words).await;
     pass(&shop.clock, COARSE, 2 * INTERVAL).await;
     assert_eq!((shop.calls("createDeployment"), shop.calls("updateDeploymentById")), (1, 2));
 
     // The next version is followed again.
     shop.dev.world().raise_connector("demo-connector", false, |_| {}).unwrap();
-    meanwhile(&shop.clock, COARSE, until_called(&shop, "updateDeploymentById", 3)).await;
+    until_followed(&shop, 3).await;
 }

@@ -55,7 +55,8 @@ async fn rule_20_a_record_that_cannot_be_read_holds_back_a_change_and_a_deletion
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     meanwhile(&shop.clock, FINE, shop.until_reason("Deployed")).await;
-    // Until its id is annotated.
+    let is = |object: &ConnectorDeployment| object.annotations().contains_key(names::REMOTE_ID);
+    meanwhile(&shop.clock, COARSE, shop.until("its id is annotated", is)).await;
     pass(&shop.clock, COARSE, Duration::from_mins(20)).await;
 
     spoil(&shop);

@@ -345,6 +345,14 @@ impl Shop {
         self.until_object(PROJECT, what, is).await
     }
 
+    /// Returns once the operator has found that it can use the project. An object has a status before anybody has seen it.
+    pub(crate) async fn until_available(&self) {
+        self.until_project("available", |project| {
+            project.status.iter().flat_map(|status| &status.conditions).any(|condition| condition.reason == "Available")
+        })
+        .await;
+    }
+
     /// Returns an object once it satisfies `is`.
     pub(crate) async fn until_object<K>(&self, name: &str, what: &str, is: impl Fn(&K) -> bool) -> K
     where

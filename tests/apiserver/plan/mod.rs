@@ -105,7 +105,7 @@ async fn live() -> Shop {
 
 async fn nothing_live() -> Shop {
     let mut shop = Shop::open().await;
-    shop.until_project("reconciled", |project| project.status.is_some()).await;
+    shop.until_available().await;
     shop.stop_operator().await;
     shop
 }

@@ -109,10 +109,7 @@ impl Leaping {
         let slow = Arc::new(AtomicBool::default());
         let ticking = tokio::spawn(tick(clock.clone(), Arc::clone(&slow)));
         let shop = Shop::with(Options { deploy_duration: DEPLOYING, ..options }, clock).await;
-        shop.until_project("available", |project| {
-            project.status.iter().flat_map(|status| &status.conditions).any(|condition| condition.reason == "Available")
-        })
-        .await;
+        shop.until_available().await;
         Self { shop, ticking, slow, looks: AtomicU64::default() }
     }
 

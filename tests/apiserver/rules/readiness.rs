@@ -236,10 +236,6 @@ async fn rule_19_an_unavailable_remote_is_reconciling_with_the_cause() {
         (FaultAnswer::error(429, "").with_header("Retry-After", "30"), "Throttled"),
     ] {
         let shop = Leaping::open().await;
-        shop.until_project("ready", |project| {
-            project.status.iter().flat_map(|status| &status.conditions).any(|condition| condition.reason == "Available")
-        })
-        .await;
         shop.dev.fault(Fault { answer, ..Fault::default() }).unwrap();
         shop.apply_deployment(&json!({})).await;
         assert_shape(&shop.until_reason(reason).await, reason, false);

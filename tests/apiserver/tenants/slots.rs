@@ -77,7 +77,7 @@ async fn rule_27_a_namespace_whose_reconciles_hang_keeps_no_other_waiting() {
     shop.start_operator_as(client);
     shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
     shop.sandbox.apply(&shop.project()).await.unwrap();
-    shop.until_project("Available", |project| project.status.is_some()).await;
+    shop.until_available().await;
     for kind in KINDS {
         // Not those of the kind before, whose late events cause reads, too.
         cluster.hold(Hold::Secrets(kind.prefix));

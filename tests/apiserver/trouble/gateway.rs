@@ -25,7 +25,7 @@ async fn behind_a_gateway(clock: Clock) -> (Shop, Gateway) {
     let (gateway, client) = Gateway::before(&shop.sandbox.client).await;
     shop.start_operator_as(client);
     shop.put_project_and_secrets().await;
-    shop.until_project("reconciled", |project| project.status.is_some()).await;
+    meanwhile(&shop.clock, FINE, shop.until_available()).await;
     (shop, gateway)
 }
 

@@ -78,7 +78,7 @@ async fn fifty_deployments_cost_the_minimum_and_nothing_while_nothing_changes() 
     shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
     shop.sandbox.apply(&shop.project()).await.unwrap();
     // Resources that are applied earlier read it again and again until then.
-    shop.until_project("reconciled", |project| project.status.is_some()).await;
+    meanwhile(&shop.clock, FINE, shop.until_available()).await;
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
     let live = until_all_are_ready(&shop).await;
     assert_eq!(shop.calls("updateDeploymentById"), 0);
@@ -125,7 +125,6 @@ async fn fifty_deployments_cost_the_minimum_and_nothing_while_nothing_changes() 
     shop.stop_operator().await;
     let before = shop.dev.counts();
     shop.start_operator_as(client);
-    shop.until_project("reconciled", |project| project.status.is_some()).await;
     pass(&shop.clock, FINE, Duration::from_mins(1)).await;
     let after = shop.dev.counts();
     let calls: u64 = after.values().sum::<u64>() - before.values().sum::<u64>();

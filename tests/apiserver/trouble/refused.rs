@@ -7,7 +7,7 @@ use crate::shop::Shop;
 #[tokio::test]
 async fn kubectl_prints_what_to_change_and_nothing_is_sent() {
     let shop = Shop::open().await;
-    shop.until_project("reconciled", |project| project.status.is_some()).await;
+    shop.until_available().await;
     let before = shop.dev.counts();
     let mut both = shop.deployment();
     both["spec"]["connector"] = json!({"key": "demo-connector", "id": "4711"});

@@ -11,7 +11,7 @@ use kube::ResourceExt;
 use kube::api::ListParams;
 use serde_json::json;
 
-use super::many::{AT_ONCE, MANY, until_all_are_ready_and_the_remote_is_slow, until_all_are_redeployed};
+use super::many::{AT_ONCE, MANY, redeploys, until_all_are_ready_and_the_remote_is_slow, until_all_are_redeployed};
 use super::pace::{FINE, SLOW, meanwhile, stepped, until_called};
 use crate::rules::level;
 use crate::shop::{SECRET, Shop};
@@ -28,7 +28,7 @@ async fn rule_1_a_redeploy_that_was_accepted_and_not_reported_is_not_sent_again(
     assert!(in_memory(&shop).await.len() > 1, "responses are lost with the process");
     shop.start_operator();
     until_all_are_redeployed(&shop).await;
-    assert_eq!(shop.calls("updateDeploymentById"), MANY as u64);
+    assert_eq!(redeploys(&shop), MANY);
 }
 
 /// A process that is stopped, as at each upgrade, ends the reconciles that have begun, with the write of their response. Where the
@@ -55,7 +55,7 @@ async fn rule_6_an_orderly_stop_sends_no_redeploy_again() {
         }
         shop.start_operator();
         until_all_are_redeployed(&shop).await;
-        assert_eq!(shop.calls("updateDeploymentById"), MANY as u64, "{wrong:?}");
+        assert_eq!(redeploys(&shop), MANY, "{wrong:?}");
     }
 }
 

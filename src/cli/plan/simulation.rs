@@ -143,7 +143,7 @@ pub(super) fn simulate(inputs: &Inputs<'_>) -> Projection {
         outcome.notes.extend(value_from::invisible_note(&desired.invisible()));
     }
     let problem = match &decision.step {
-        Step::Send(call) => foresee(inputs, &call.kind, &stage, &mut outcome),
+        Step::Send(call) => foresee(inputs, call.kind, &stage, &mut outcome),
         Step::NoOp | Step::RemoveFinalizer => rest(inputs, &decision, &stage, &mut outcome),
     };
     outcome.problem = problem.err().map(Into::into);
@@ -173,8 +173,8 @@ fn known_later(desired: &Desired) -> Option<String> {
 ///
 /// # Errors
 /// The condition of a call that would not be sent.
-fn check(inputs: &Inputs<'_>, call: &CallKind, desired: &Desired) -> Result<(), ConditionUpdate> {
-    if let (Some(Err(why)), CallKind::Create { .. }) = (&inputs.target.staged, call) {
+fn check(inputs: &Inputs<'_>, call: CallKind, desired: &Desired) -> Result<(), ConditionUpdate> {
+    if let (Some(Err(why)), CallKind::Create) = (&inputs.target.staged, call) {
         return Err(intent::not_deployable(inputs.after, why));
     }
     let project = &inputs.wanted.remote.project_key;
@@ -189,7 +189,7 @@ fn check(inputs: &Inputs<'_>, call: &CallKind, desired: &Desired) -> Result<(), 
     }
     let declared = inputs.registered.offering().is_some_and(|offering| offering.applications.is_some());
     match &inputs.registered.registry_entry {
-        Some(entry) if registered::needs_declarations(call) && !declared => {
+        Some(entry) if call.deploys_latest() && !declared => {
             let is_absent = entry.found == RegistryAnswer::Absent;
             Err(registered::undeclared(&inputs.target.name.selector, is_absent, project))
         }
@@ -203,7 +203,7 @@ fn check(inputs: &Inputs<'_>, call: &CallKind, desired: &Desired) -> Result<(), 
 /// The condition of a call that would not be sent.
 fn foresee(
     inputs: &Inputs<'_>,
-    call: &CallKind,
+    call: CallKind,
     stage: &Stage,
     outcome: &mut Projection,
 ) -> Result<(), ConditionUpdate> {
@@ -211,24 +211,24 @@ fn foresee(
     check(inputs, call, desired)?;
     let mut is_running = false;
     match call {
-        CallKind::Create { .. } => outcome.action = Action::Create,
-        CallKind::Redeploy { update_connector, .. } => {
+        CallKind::Create => outcome.action = Action::Create,
+        CallKind::Redeploy | CallKind::Move => {
             is_running = true;
             let adopts = stage.persisted.id.is_none();
             outcome.action = if adopts { Action::AdoptAndRedeploy } else { Action::Redeploy };
             let running = inputs.read.record.as_ref().map(|record| record.connector.version);
-            let versions = running.zip(inputs.registered.latest()).filter(|_| *update_connector);
+            let versions = running.zip(inputs.registered.latest()).filter(|_| call == CallKind::Move);
             outcome.connector = versions.map(|(before, after)| Versions { before, after });
             let asked = reconcile::request(inputs.after, names::REDEPLOY_REQUESTED_AT);
             if asked.is_some() && asked != stage.persisted.handled_redeploy && !adopts {
                 outcome.notes.push(format!("the annotation {} requests a redeploy", names::REDEPLOY_REQUESTED_AT));
             }
         }
-        CallKind::Recreate { .. } => {
+        CallKind::Recreate => {
             outcome.action = Action::Recreate;
             outcome.notes.push("it is deleted and recreated without the removed values: its URLs change".to_owned());
         }
-        CallKind::Undeploy { .. } => return Ok(()),
+        CallKind::Undeploy => return Ok(()),
     }
     if inputs.registered.registry_entry.as_ref().is_some_and(|it| it.found == RegistryAnswer::Unreadable) {
         outcome.notes.push("the registry cannot be read, so names and required values were not checked".to_owned());

@@ -16,6 +16,7 @@ use jiff::Timestamp;
 use super::decide::{Accepted, CallKind, LIMIT, Response};
 use super::intent::{self, Target};
 use super::observe::phase;
+use super::persisted::{Operation, PersistedState};
 use super::state;
 use super::status::DesiredIdentity;
 use crate::crd::ConnectorDeployment;
@@ -26,16 +27,17 @@ use crate::operator::values::{ApplicationValues, Values};
 /// Proof that the API server stored an operation: what a call takes, so that none is sent without (rule 1).
 #[derive(Debug)]
 pub struct PersistedOperation {
-    started_at: Timestamp,
-    is_first: bool,
+    operation: Operation,
+    /// Of the deployment; that of one that is known to be gone, which a stale read may still show, if it is created again.
+    id: Option<String>,
 }
 
 impl PersistedOperation {
     /// The operation in `stored`, an object as the API server returned it; `None`: it has none.
     #[must_use]
     pub fn of(stored: &ConnectorDeployment) -> Option<Self> {
-        let operation = state::shown(stored.status.as_ref()?).operation?;
-        Some(Self { started_at: operation.started_at, is_first: operation.is_first() })
+        let PersistedState { id, operation, .. } = state::shown(stored.status.as_ref()?);
+        Some(Self { operation: operation?, id })
     }
 }
 
@@ -72,15 +74,13 @@ fn classify(error: &ApiError) -> Response {
     }
 }
 
-/// Returns the same move without the applications that the new version adds, if the service rejected the call because
-/// it names one of them: some services take such an application and others do not (contract section 6.1). The rejection
-/// proves that nothing has happened, so this is not a second change.
+/// Whether the service rejected a move because it names an application that the new version adds: some services take such
+/// an application and others do not (contract section 6.1). The rejection proves that nothing has happened, so the same move
+/// without it is not a second change.
 #[must_use]
-pub fn without_added(done: &Done, call: &CallKind) -> Option<CallKind> {
-    let CallKind::Redeploy { id, version, update_connector: true } = call else { return None };
+pub fn rejects_added(done: &Done) -> bool {
     let code = done.error.as_ref().and_then(ApiError::code);
-    let added = done.response == Response::Refused && code == Some(&ErrorCode::DeploymentApplicationDoNotBelong);
-    added.then(|| CallKind::Redeploy { id: id.clone(), version: *version, update_connector: false })
+    done.response == Response::Refused && code == Some(&ErrorCode::DeploymentApplicationDoNotBelong)
 }
 
 /// Sends the call that was decided on. `values`: what it carries; an undeploy needs none. `operation`: it is
@@ -90,28 +90,28 @@ pub async fn send(
     object: &ConnectorDeployment,
     wanted: &DesiredIdentity,
     target: Option<&Target>,
-    call: &CallKind,
+    call: CallKind,
     values: &Values,
     operation: &PersistedOperation,
 ) -> Done {
+    let PersistedOperation { operation, id } = operation;
     let send_before = later(operation.started_at, LIMIT);
+    let selector = Selector::Id(id.clone().unwrap_or_default());
     let answer = match call {
-        CallKind::Create { gone } => {
+        CallKind::Create => {
             let creation = Creation { object, wanted, target, values };
-            return create(api, creation, gone.as_deref(), operation.is_first, send_before).await;
+            return create(api, creation, id.as_deref(), operation.is_first(), send_before).await;
         }
-        CallKind::Redeploy { id, version, update_connector } => {
+        CallKind::Redeploy | CallKind::Move => {
             let action = RedeployAction {
                 skip_scripts: object.spec.skip_scripts,
                 configuration_values: Some(applications(values)),
                 global_configuration: Some(global(values)),
-                update_connector: *update_connector,
+                update_connector: call == CallKind::Move,
             };
-            api.redeploy(&Selector::Id(id.clone()), *version, &action, send_before).await
+            api.redeploy(&selector, operation.from_version.unwrap_or_default(), &action, send_before).await
         }
-        CallKind::Undeploy { id } | CallKind::Recreate { id } => {
-            return undeploy(api, &Selector::Id(id.clone()), send_before).await;
-        }
+        CallKind::Undeploy | CallKind::Recreate => return undeploy(api, &selector, send_before).await,
     };
     match answer {
         Ok(Some(record)) => accepted(record),

@@ -42,21 +42,21 @@ pub fn missing(record: &Deployment) -> BTreeSet<String> {
 /// Returns the values with an entry for each application that the call has to name, and for no other. `declared`: what
 /// the connector declares in the version that will run; `record`: the deployment before the call.
 #[must_use]
-pub fn named(values: &Values, call: &CallKind, declared: Option<&Declared>, record: Option<&Deployment>) -> Values {
+pub fn named(values: &Values, call: CallKind, declared: Option<&Declared>, record: Option<&Deployment>) -> Values {
     let declared = || declared.into_iter().flat_map(|declared| declared.applications.keys().cloned());
     let given = || values.applications.keys().cloned();
     let names: BTreeSet<String> = match (call, record) {
-        (CallKind::Redeploy { update_connector: false, .. }, Some(record)) if !record.applications.is_empty() => {
+        (CallKind::Redeploy, Some(record)) if !record.applications.is_empty() => {
             let lacks = missing(record);
             let has = record.applications.iter().map(|application| application.application_name.clone());
             has.filter(|name| !lacks.contains(name)).collect()
         }
-        (CallKind::Redeploy { .. }, Some(record)) => {
+        (CallKind::Redeploy | CallKind::Move, Some(record)) => {
             let lacks = missing(record);
             declared().chain(given()).filter(|name| !lacks.contains(name)).collect()
         }
-        (CallKind::Create { .. } | CallKind::Redeploy { .. }, _) => declared().chain(given()).collect(),
-        (CallKind::Undeploy { .. } | CallKind::Recreate { .. }, _) => BTreeSet::new(),
+        (CallKind::Create | CallKind::Redeploy | CallKind::Move, _) => declared().chain(given()).collect(),
+        (CallKind::Undeploy | CallKind::Recreate, _) => BTreeSet::new(),
     };
     let entry = |name: String| {
         let entry = values.applications.get(&name).cloned().unwrap_or_default();

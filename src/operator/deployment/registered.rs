@@ -82,16 +82,14 @@ impl Registered {
     /// Returns the rights that this call needs. A redeploy is not known to need the right to generate API clients, so
     /// it is sent without it.
     #[must_use]
-    pub fn rights(&self, call: &CallKind) -> Vec<Right> {
+    pub fn rights(&self, call: CallKind) -> Vec<Right> {
         let mut rights = vec![Right::ManageDeployments];
         // A Recreate needs the rights of the create that follows, so that it does not fail in between.
-        let creates = call.creates();
-        let moves = matches!(call, CallKind::Redeploy { update_connector: true, .. });
         let unread = self.offering().is_none_or(|offering| offering.applications.is_none());
-        if (creates || moves) && unread {
+        if call.deploys_latest() && unread {
             rights.push(Right::ViewConnectors);
         }
-        if creates && self.generates_api_client() {
+        if call.creates() && self.generates_api_client() {
             rights.push(Right::GenerateApiClients);
         }
         rights
@@ -107,14 +105,11 @@ impl Registered {
         record: Option<&Deployment>,
     ) -> ConditionUpdate {
         let call = match record {
-            None => CallKind::Create { gone: None },
-            Some(record) => CallKind::Redeploy {
-                id: record.id.clone(),
-                version: record.version,
-                update_connector: self.moves(object, record),
-            },
+            None => CallKind::Create,
+            Some(record) if self.moves(object, record) => CallKind::Move,
+            Some(_) => CallKind::Redeploy,
         };
-        let (problems, _) = self.problems(object, &unready.names, region, record, &call);
+        let (problems, _) = self.problems(object, &unready.names, region, record, call);
         unready.with(&problems)
     }
 
@@ -127,10 +122,10 @@ impl Registered {
         desired: &Desired,
         region: &str,
         record: Option<&Deployment>,
-        call: &CallKind,
+        call: CallKind,
     ) -> (Vec<String>, bool) {
         let mut problems = Vec::new();
-        let by_registry = needs_declarations(call);
+        let by_registry = call.deploys_latest();
         let declared = if by_registry {
             let wanted = object.spec.connector.version;
             let current = self.registry_entry.as_ref().is_some_and(|registry_entry| registry_entry.current);
@@ -140,7 +135,7 @@ impl Registered {
             };
             problems = preflight::of_offering(region, offering);
             self.declared()
-        } else if let (CallKind::Redeploy { .. }, Some(record)) = (call, record) {
+        } else if let (CallKind::Redeploy, Some(record)) = (call, record) {
             // A record need not repeat the declarations that the registry has for the same version.
             let same = self.offering().is_some_and(|offering| offering.version == record.connector.version);
             recorded(record).or_else(|| self.declared().filter(|_| same))
@@ -167,22 +162,12 @@ fn recorded(record: &Deployment) -> Option<Declared> {
 /// Returns the rights whose lack explains a refused call, the likeliest first. `generates_api_client`: a deployment of
 /// the connector generates an API client.
 #[must_use]
-pub fn suspects(call: &CallKind, generates_api_client: bool) -> Vec<Right> {
+pub fn suspects(call: CallKind, generates_api_client: bool) -> Vec<Right> {
     match call {
-        CallKind::Create { .. } if generates_api_client => vec![Right::GenerateApiClients, Right::ManageDeployments],
-        CallKind::Redeploy { update_connector: true, .. } if generates_api_client => {
-            vec![Right::ManageDeployments, Right::GenerateApiClients]
-        }
-        CallKind::Create { .. } | CallKind::Redeploy { .. } | CallKind::Recreate { .. } | CallKind::Undeploy { .. } => {
-            vec![Right::ManageDeployments]
-        }
+        CallKind::Create if generates_api_client => vec![Right::GenerateApiClients, Right::ManageDeployments],
+        CallKind::Move if generates_api_client => vec![Right::ManageDeployments, Right::GenerateApiClients],
+        _ => vec![Right::ManageDeployments],
     }
-}
-
-/// Whether a call has to name every application that the connector declares.
-#[must_use]
-pub fn needs_declarations(call: &CallKind) -> bool {
-    call.creates() || matches!(call, CallKind::Redeploy { update_connector: true, .. })
 }
 
 /// Returns the condition while a call that needs the declarations of `connector` cannot be sent. `absent`: the registry has

@@ -89,8 +89,7 @@ fn rule_14_the_declarations_are_those_of_the_version_that_will_run() {
 
 #[test]
 fn a_call_is_compared_with_what_the_version_declares_that_it_deploys() {
-    let create = || CallKind::Create { gone: None };
-    let redeploy = |update_connector| CallKind::Redeploy { id: "1".into(), version: 1, update_connector };
+    use CallKind::{Create, Move, Redeploy, Undeploy};
     let outdated = || {
         let mut registered = registered(2, Some(&["a"]));
         if let Some(entry) = &mut registered.registry_entry {
@@ -102,34 +101,27 @@ fn a_call_is_compared_with_what_the_version_declares_that_it_deploys() {
     let version = |version: i64| json!({"connector": {"key": "tax", "version": version}});
     // The values have an application `b`.
     for (case, spec, registered, record, call, expected) in [
-        ("it is declared", json!({}), registered(2, ab), None, create(), ("", false)),
-        ("it is not", json!({}), registered(2, a), None, create(), ("no application b", true)),
-        ("the registry cannot be read now", json!({}), outdated(), None, create(), ("", false)),
-        ("of the version of the spec", version(2), registered(2, a), None, create(), ("no application b", true)),
-        ("another version than that of the spec", version(1), registered(2, a), None, create(), ("", false)),
-        (
-            "a move",
-            json!({}),
-            registered(2, a),
-            Some(record(1, ab, &["a", "b"])),
-            redeploy(true),
-            ("no application b", true),
-        ),
+        ("it is declared", json!({}), registered(2, ab), None, Create, ("", false)),
+        ("it is not", json!({}), registered(2, a), None, Create, ("no application b", true)),
+        ("the registry cannot be read now", json!({}), outdated(), None, Create, ("", false)),
+        ("of the version of the spec", version(2), registered(2, a), None, Create, ("no application b", true)),
+        ("another version than that of the spec", version(1), registered(2, a), None, Create, ("", false)),
+        ("a move", json!({}), registered(2, a), Some(record(1, ab, &["a", "b"])), Move, ("no application b", true)),
         (
             "a move of a deployment that lacks it",
             json!({}),
             registered(2, ab),
             Some(record(1, ab, &["a"])),
-            redeploy(true),
+            Move,
             ("no application b", true),
         ),
-        ("a redeploy", json!({}), registered(2, a), Some(record(1, ab, &["a", "b"])), redeploy(false), ("", false)),
+        ("a redeploy", json!({}), registered(2, a), Some(record(1, ab, &["a", "b"])), Redeploy, ("", false)),
         (
             "a redeploy of a deployment that lacks it",
             json!({}),
             registered(2, ab),
             Some(record(1, ab, &["a"])),
-            redeploy(false),
+            Redeploy,
             ("no application b", false),
         ),
         (
@@ -137,29 +129,15 @@ fn a_call_is_compared_with_what_the_version_declares_that_it_deploys() {
             json!({}),
             registered(2, a),
             Some(record(2, None, &["a"])),
-            redeploy(false),
+            Redeploy,
             ("no application b", false),
         ),
-        (
-            "and not another one",
-            json!({}),
-            registered(3, a),
-            Some(record(2, None, &["a"])),
-            redeploy(false),
-            ("", false),
-        ),
-        (
-            "an undeploy",
-            json!({}),
-            registered(2, a),
-            Some(record(1, a, &["a"])),
-            CallKind::Undeploy { id: "1".into() },
-            ("", false),
-        ),
+        ("and not another one", json!({}), registered(3, a), Some(record(2, None, &["a"])), Redeploy, ("", false)),
+        ("an undeploy", json!({}), registered(2, a), Some(record(1, a, &["a"])), Undeploy, ("", false)),
     ] {
         let mut desired = Desired::default();
         desired.values.applications.entry("b".into()).or_default();
-        let (problems, by_registry) = registered.problems(&object(&spec), &desired, "a.b", record.as_ref(), &call);
+        let (problems, by_registry) = registered.problems(&object(&spec), &desired, "a.b", record.as_ref(), call);
         let problems = problems.join("; ");
         assert!(problems.contains(expected.0) && problems.is_empty() == expected.0.is_empty(), "{case}: {problems}");
         assert_eq!(by_registry, expected.1, "{case}");
@@ -167,57 +145,41 @@ fn a_call_is_compared_with_what_the_version_declares_that_it_deploys() {
 }
 
 #[test]
-fn what_creates_or_moves_needs_the_declarations() {
-    let redeploy = |update_connector| CallKind::Redeploy { id: "1".into(), version: 1, update_connector };
-    for (call, needs) in [
-        (CallKind::Create { gone: None }, true),
-        (CallKind::Recreate { id: "1".into() }, true),
-        (redeploy(true), true),
-        (redeploy(false), false),
-        (CallKind::Undeploy { id: "1".into() }, false),
-    ] {
-        assert_eq!(needs_declarations(&call), needs, "{call:?}");
-    }
-}
-
-#[test]
 fn a_call_needs_the_rights_of_what_it_does() {
+    use CallKind::{Create, Move, Recreate, Redeploy, Undeploy};
     use Right::{GenerateApiClients, ManageDeployments, ViewConnectors};
-    let create = CallKind::Create { gone: None };
-    let redeploy = |update_connector| CallKind::Redeploy { id: "1".into(), version: 1, update_connector };
-    let undeploy = CallKind::Undeploy { id: "1".into() };
     let plain = RegistryConnector { applications: Some(Vec::new()), ..RegistryConnector::default() };
     let generating = RegistryConnector { api_client: vec!["manage_orders".into()], ..plain.clone() };
     let undeclared = RegistryConnector::default();
     for (case, offering, call, needed, suspected) in [
-        ("create", Some(&plain), &create, &[ManageDeployments][..], &[ManageDeployments][..]),
+        ("create", Some(&plain), Create, &[ManageDeployments][..], &[ManageDeployments][..]),
         (
             "create with an API client",
             Some(&generating),
-            &create,
+            Create,
             &[ManageDeployments, GenerateApiClients],
             &[GenerateApiClients, ManageDeployments],
         ),
-        ("create, not read", None, &create, &[ManageDeployments, ViewConnectors], &[ManageDeployments]),
-        ("create, undeclared", Some(&undeclared), &create, &[ManageDeployments, ViewConnectors], &[ManageDeployments]),
-        ("redeploy, not read", None, &redeploy(false), &[ManageDeployments], &[ManageDeployments]),
-        ("redeploy", Some(&generating), &redeploy(false), &[ManageDeployments], &[ManageDeployments]),
-        ("move, not read", None, &redeploy(true), &[ManageDeployments, ViewConnectors], &[ManageDeployments]),
+        ("create, not read", None, Create, &[ManageDeployments, ViewConnectors], &[ManageDeployments]),
+        ("create, undeclared", Some(&undeclared), Create, &[ManageDeployments, ViewConnectors], &[ManageDeployments]),
+        ("redeploy, not read", None, Redeploy, &[ManageDeployments], &[ManageDeployments]),
+        ("redeploy", Some(&generating), Redeploy, &[ManageDeployments], &[ManageDeployments]),
+        ("move, not read", None, Move, &[ManageDeployments, ViewConnectors], &[ManageDeployments]),
         (
             "move, which may generate an API client",
             Some(&generating),
-            &redeploy(true),
+            Move,
             &[ManageDeployments],
             &[ManageDeployments, GenerateApiClients],
         ),
         (
             "deleted to be created again",
             Some(&generating),
-            &CallKind::Recreate { id: "1".into() },
+            Recreate,
             &[ManageDeployments, GenerateApiClients],
             &[ManageDeployments],
         ),
-        ("undeploy", Some(&generating), &undeploy, &[ManageDeployments], &[ManageDeployments]),
+        ("undeploy", Some(&generating), Undeploy, &[ManageDeployments], &[ManageDeployments]),
     ] {
         let found =
             offering.map_or(RegistryAnswer::Unreadable, |offering| RegistryAnswer::There(Arc::new(offering.clone())));

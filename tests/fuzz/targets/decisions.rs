@@ -83,11 +83,11 @@ fn check_call(inputs: &Inputs, decision: &Decision, call: &Call) {
     assert!(written.attempt == 1 || again, "attempts are counted: {}", context());
     assert_eq!(kind(call), written.kind, "{}", context());
     assert_eq!(written.kind == OperationType::Undeploy, inputs.intent.deletion.is_some(), "{}", context());
-    if let CallKind::Redeploy { id, .. } | CallKind::Undeploy { id } | CallKind::Recreate { id } = &call.kind {
-        assert_eq!(decision.persisted.id.as_ref(), Some(id), "{}", context());
-    }
-    match &call.kind {
-        CallKind::Create { gone } => {
+    let id = &decision.persisted.id;
+    assert!(call.kind == CallKind::Create || id.is_some(), "{}", context());
+    match call.kind {
+        CallKind::Create => {
+            let gone = id;
             assert_eq!(*gone, inputs.persisted.id, "{}", context());
             let free = match &inputs.observation {
                 Observation::Absent { .. } => true,
@@ -101,21 +101,21 @@ fn check_call(inputs: &Inputs, decision: &Decision, call: &Call) {
             let replaces = is_planned_create(before) || recreates || inputs.intent.correct_drift;
             assert!(gone.is_none() || replaces, "created again only if requested: {}", context());
         }
-        CallKind::Redeploy { id, version, .. } => {
+        CallKind::Redeploy | CallKind::Move => {
             let Observation::Present(seen) = &inputs.observation else {
                 panic!("the deployment does not exist: {}", context())
             };
-            assert_eq!((&seen.id, seen.version), (id, *version), "{}", context());
-            assert_eq!(written.from_version, Some(*version), "{}", context());
+            assert_eq!(Some(&seen.id), id.as_ref(), "{}", context());
+            assert_eq!(written.from_version, Some(seen.version), "{}", context());
             assert!(!seen.phase.is_busy(), "it is busy: {}", context());
         }
-        CallKind::Undeploy { id } => {
-            let own = inputs.persisted.id.as_ref() == Some(id) || is_claimed(inputs, id);
+        CallKind::Undeploy => {
+            let own = inputs.persisted.id == *id || id.as_ref().is_some_and(|id| is_claimed(inputs, id));
             assert!(own, "no foreign deployment is undeployed: {}", context());
             return;
         }
-        CallKind::Recreate { id } => {
-            assert_eq!(inputs.persisted.id.as_ref(), Some(id), "no foreign deployment is undeployed: {}", context());
+        CallKind::Recreate => {
+            assert_eq!(inputs.persisted.id, *id, "no foreign deployment is undeployed: {}", context());
             let begun = before.is_some_and(|before| before.kind == OperationType::Recreate);
             assert!(begun || inputs.intent.recreate, "only if requested: {}", context());
             assert!(inputs.wanted.is_some(), "the values of the create that follows are unknown: {}", context());
@@ -129,10 +129,10 @@ fn check_call(inputs: &Inputs, decision: &Decision, call: &Call) {
 
 fn kind(call: &Call) -> OperationType {
     match call.kind {
-        CallKind::Create { .. } => OperationType::Create,
-        CallKind::Redeploy { .. } => OperationType::Redeploy,
-        CallKind::Undeploy { .. } => OperationType::Undeploy,
-        CallKind::Recreate { .. } => OperationType::Recreate,
+        CallKind::Create => OperationType::Create,
+        CallKind::Redeploy | CallKind::Move => OperationType::Redeploy,
+        CallKind::Undeploy => OperationType::Undeploy,
+        CallKind::Recreate => OperationType::Recreate,
     }
 }
 
@@ -201,7 +201,7 @@ fn check_outcome(inputs: &Inputs, call: &Call, answer: &Response, outcome: &Appl
     if outcome.remove_finalizer {
         assert_eq!((kind, answer), (OperationType::Undeploy, &Response::NotFound), "{}", context());
     }
-    if outcome.key_taken {
+    if outcome.outcome == Outcome::KeyTaken {
         assert!(is_first && kind == OperationType::Create && *answer == Response::Duplicate, "{}", context());
     }
     if *answer == Response::Unknown {

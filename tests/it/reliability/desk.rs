@@ -308,7 +308,7 @@ impl Desk {
         state::write(stored.status.get_or_insert_default(), &self.persisted);
         let operation = PersistedOperation::of(&stored).expect("the decision has an operation");
         let done =
-            act::send(api, &self.object, &self.identity, Some(&target), &call.kind, &desired.values, &operation).await;
+            act::send(api, &self.object, &self.identity, Some(&target), call.kind, &desired.values, &operation).await;
         let outcome = apply_response(&self.persisted, &self.transient, &call, &done.response, self.clock.now());
         self.persisted = outcome.persisted.clone();
         self.transient = outcome.transient.clone();
@@ -342,7 +342,7 @@ impl Desk {
         let refused = outcome.transient.refused.as_ref().is_some_and(|refused| !refused.is_of_deletion());
         match (&done.response, outcome.transient.pause, &done.error) {
             (Response::Accepted(_), ..) => Duration::from_secs(3),
-            _ if outcome.key_taken || refused => INTERVAL,
+            _ if outcome.outcome == Outcome::KeyTaken || refused => INTERVAL,
             (_, Some(pause), _) => between(self.clock.now(), pause.until),
             (_, None, Some(error)) => backoff::pause(1).max(error.retry_after.unwrap_or_default()),
             (_, None, None) => Duration::from_secs(5),

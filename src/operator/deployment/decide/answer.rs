@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::super::persisted::{OperationState, OperationType, PersistedState, Phase};
-use super::{Call, Pause, Refused, TransientState};
+use super::{Call, Outcome, Pause, Refused, TransientState};
 
 /// What the response to a call means for the change that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,8 +40,8 @@ pub struct AppliedResponse {
     pub transient: TransientState,
     /// Whether the finalizer can be removed.
     pub remove_finalizer: bool,
-    /// Whether another resource turned out to own the key.
-    pub key_taken: bool,
+    /// What the condition reports, unless the call failed.
+    pub outcome: Outcome,
 }
 
 /// Applies the response to `call`, for which `persisted` was written.
@@ -57,10 +57,11 @@ pub fn apply_response(
         persisted: persisted.clone(),
         transient: transient.clone(),
         remove_finalizer: false,
-        key_taken: false,
+        outcome: Outcome::Released,
     };
     let Some(operation) = &mut applied.persisted.operation else { return applied };
     let kind = operation.kind;
+    applied.outcome = Outcome::Running(kind);
     let is_first = operation.is_first();
     match answer {
         Response::Accepted(Accepted { id, phase }) => {
@@ -79,7 +80,9 @@ pub fn apply_response(
         Response::Unknown => {}
         Response::Duplicate if kind == OperationType::Create => {
             settle(&mut applied);
-            applied.key_taken = is_first;
+            if is_first {
+                applied.outcome = Outcome::KeyTaken;
+            }
         }
         Response::NotFound if kind == OperationType::Redeploy => passing(&mut applied, is_first, now),
         Response::Retryable => passing(&mut applied, is_first, now),

@@ -13,9 +13,8 @@ pub(super) fn create(input: &Input<'_>) -> Decision {
     let mut persisted = input.persisted.clone();
     // The create also serves a redeploy request that already exists (rule 11).
     serve(&mut persisted, input.intent.redeploy_request.as_ref());
-    let gone = persisted.id.clone();
     let operation = input.operation(OperationType::Create, Some(wanted));
-    input.send(persisted, operation, CallKind::Create { gone }, input.cause(wanted))
+    input.send(persisted, operation, CallKind::Create, input.cause(wanted))
 }
 
 /// Rule 15: a create deploys the latest version. Returns an outcome if the spec asks for another one.

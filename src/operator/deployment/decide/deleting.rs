@@ -25,21 +25,20 @@ pub(super) fn decide(input: &Input<'_>, deletion: DeletionPolicy) -> Decision {
         (None, _, _) => input.remove_finalizer(),
         // One 404 is enough after the service accepted a DELETE.
         (Some(_), Some(operation), Observation::Absent { .. }) if is_accepted(operation) => input.remove_finalizer(),
-        (Some(id), _, Observation::Absent { .. }) => absent(input, id),
-        (Some(id), _, Observation::Present(observed)) => taking_down::present(input, id, observed, &purpose(input)),
+        (Some(_), _, Observation::Absent { .. }) => absent(input),
+        (Some(_), _, Observation::Present(observed)) => taking_down::present(input, observed, &purpose(input)),
     }
 }
 
 fn purpose(input: &Input<'_>) -> Purpose {
-    let call = |id| CallKind::Undeploy { id };
-    Purpose { kind: OperationType::Undeploy, call, cause: input.cause_of_undeploy() }
+    Purpose { kind: OperationType::Undeploy, call: CallKind::Undeploy, cause: input.cause_of_undeploy() }
 }
 
 /// The answer to a DELETE tells whether the deployment is gone. While the service refuses one, the reads do (rule 5).
-fn absent(input: &Input<'_>, id: &str) -> Decision {
+fn absent(input: &Input<'_>) -> Decision {
     let purpose = purpose(input);
     if input.refused_until(&purpose.cause).is_none() {
-        return taking_down::send(input, input.persisted.clone(), id, &purpose);
+        return taking_down::send(input, input.persisted.clone(), &purpose);
     }
     match input.gone(LAG + LIMIT) {
         Gone::NotYet { since } => input.missing(since),
@@ -80,10 +79,6 @@ fn outstanding_create(input: &Input<'_>, operation: &Operation) -> Decision {
 
 /// Notes the id of a deployment that this resource created and whose id was not known.
 fn claim(input: &Input<'_>, observed: &ObservedDeployment) -> Decision {
-    taking_down::send(
-        input,
-        PersistedState { id: Some(observed.id.clone()), ..input.persisted.clone() },
-        &observed.id,
-        &purpose(input),
-    )
+    let persisted = PersistedState { id: Some(observed.id.clone()), ..input.persisted.clone() };
+    taking_down::send(input, persisted, &purpose(input))
 }

@@ -162,7 +162,7 @@ fn compare(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPay
     if input.intent.recreate
         && applied.is_some_and(|applied| retained::has_own(applied, &wanted.payload.names, observed))
     {
-        return recreating::begin(input, observed, wanted);
+        return recreating::begin(input, wanted);
     }
     // Values that a redeploy does not restore are left as they are: sending them again and again would not help.
     let rolled_back_values = rolled_back && observed.rollback.is_some();
@@ -300,12 +300,7 @@ fn release(input: &Input<'_>, observed: &ObservedDeployment, drifted: bool) -> R
 
 /// Rule 9: sends the changes within [`GATHER`] as one redeploy. Rule 8: it carries every value and the version that was
 /// read.
-fn redeploy(
-    input: &Input<'_>,
-    observed: &ObservedDeployment,
-    wanted: &DesiredPayload,
-    update_connector: bool,
-) -> Decision {
+fn redeploy(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPayload, moves: bool) -> Decision {
     if let Some(waits) = gather(input, wanted) {
         return waits;
     }
@@ -313,7 +308,7 @@ fn redeploy(
     operation.from_version = Some(observed.version);
     operation.from_build.clone_from(&observed.build);
     operation.changes_visible = !observed.shows_as_sent(&wanted.payload, input.digests);
-    let call = CallKind::Redeploy { id: observed.id.clone(), version: observed.version, update_connector };
+    let call = if moves { CallKind::Move } else { CallKind::Redeploy };
     let mut persisted = input.persisted.clone();
     if let Some(applied) = &mut persisted.applied {
         // The starting point: otherwise values that another client left would be attributed to this redeploy, or

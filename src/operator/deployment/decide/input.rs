@@ -71,7 +71,7 @@ impl Input<'_> {
         }
         let outcome = Outcome::Running(operation.kind);
         persisted.operation = Some(operation);
-        if let CallKind::Redeploy { update_connector: true, .. } = kind {
+        if kind == CallKind::Move {
             persisted.followed = self.intent.version.latest;
         }
         let again = Some(Duration::from_secs(1));

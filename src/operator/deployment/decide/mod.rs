@@ -151,51 +151,32 @@ pub struct Call {
     pub cause: Cause,
 }
 
-/// The kind of a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The kind of a call. Id and version are those of the persisted state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallKind {
     /// Look the key up once more, then create.
-    Create {
-        /// The id that is known to be gone, which a stale read may still show.
-        gone: Option<String>,
-    },
+    Create,
     /// Redeploy with all values.
-    Redeploy {
-        /// By id.
-        id: String,
-        /// The version that was read.
-        version: i64,
-        /// Whether to move to the latest version of the connector too.
-        update_connector: bool,
-    },
+    Redeploy,
+    /// The same, and move to the latest version of the connector.
+    Move,
     /// Delete.
-    Undeploy {
-        /// By id.
-        id: String,
-    },
+    Undeploy,
     /// Delete, to create again.
-    Recreate {
-        /// By id.
-        id: String,
-    },
+    Recreate,
 }
 
 impl CallKind {
-    /// Returns the operation to which this call belongs.
-    #[must_use]
-    pub fn operation(&self) -> OperationType {
-        match self {
-            Self::Create { .. } => OperationType::Create,
-            Self::Redeploy { .. } => OperationType::Redeploy,
-            Self::Undeploy { .. } => OperationType::Undeploy,
-            Self::Recreate { .. } => OperationType::Recreate,
-        }
-    }
-
     /// Whether the operation creates a deployment, at once or after the existing one is gone.
     #[must_use]
-    pub fn creates(&self) -> bool {
-        matches!(self, Self::Create { .. } | Self::Recreate { .. })
+    pub fn creates(self) -> bool {
+        matches!(self, Self::Create | Self::Recreate)
+    }
+
+    /// Whether the operation deploys the latest version of the connector, and has to name every application that it declares.
+    #[must_use]
+    pub fn deploys_latest(self) -> bool {
+        self.creates() || self == Self::Move
     }
 }
 

@@ -84,19 +84,18 @@ fn create_planned(input: &Input<'_>, operation: &Operation) -> Decision {
 
 fn create_absent(input: &Input<'_>, operation: &Operation) -> Decision {
     let Some(wanted) = input.wanted else { return observation(input, operation) };
-    let call = CallKind::Create { gone: input.persisted.id.clone() };
     let same = unchanged(operation, wanted);
     let pause = if same { repeat_after(operation.attempt).max(2 * LIMIT) } else { QUIET_PERIOD };
     if input.age(operation) < pause {
         return wait(input, operation, pause);
     }
     if same {
-        return again(input, operation, wanted, call);
+        return again(input, operation, wanted, CallKind::Create);
     }
     let mut renewed = operation.clone();
     renewed.payload = Some(wanted.payload.clone());
     renewed.generation = input.intent.generation;
-    again(input, &renewed, wanted, call)
+    again(input, &renewed, wanted, CallKind::Create)
 }
 
 fn create_found(input: &Input<'_>, operation: &Operation, observed: &ObservedDeployment) -> Decision {
@@ -196,7 +195,7 @@ enum Evidence {
 fn redeploy_same_version(input: &Input<'_>, operation: &Operation, observed: &ObservedDeployment) -> Decision {
     let Some(wanted) = input.wanted else { return observation(input, operation) };
     let call = redeploy_call(input, observed);
-    let needless = is_needless(input, operation, observed, wanted, &call);
+    let needless = is_needless(input, operation, observed, wanted, call);
     let same = unchanged(operation, wanted) && !needless;
     let pause = if same { repeat_after(operation.attempt).max(REDEPLOY_AGAIN) } else { QUIET_PERIOD };
     if input.age(operation) < pause {
@@ -218,23 +217,19 @@ fn is_needless(
     operation: &Operation,
     observed: &ObservedDeployment,
     wanted: &DesiredPayload,
-    call: &CallKind,
+    call: CallKind,
 ) -> bool {
-    let moves = matches!(call, CallKind::Redeploy { update_connector: true, .. });
     let digest = input.persisted.applied.as_ref().and_then(|applied| applied.digest.as_ref());
     let applied = digest.is_some_and(|digest| digest.compare(&wanted.payload.digest) == Comparison::Same);
     let served = operation.redeploy_request == input.persisted.handled_redeploy;
-    !moves && applied && served && differences(&wanted.values, &observed.values).is_empty()
+    call != CallKind::Move && applied && served && differences(&wanted.values, &observed.values).is_empty()
 }
 
 fn redeploy_call(input: &Input<'_>, observed: &ObservedDeployment) -> CallKind {
     let version = &input.intent.version;
     let target = if version.follow { version.latest } else { version.wanted };
-    CallKind::Redeploy {
-        id: observed.id.clone(),
-        version: observed.version,
-        update_connector: target.is_some_and(|target| target > observed.connector_version) && target == version.latest,
-    }
+    let moves = target.is_some_and(|target| target > observed.connector_version) && target == version.latest;
+    if moves { CallKind::Move } else { CallKind::Redeploy }
 }
 
 /// Sends the current values from the version just read; it is not known what the first call left behind. `new`: it is

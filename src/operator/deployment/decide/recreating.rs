@@ -13,14 +13,14 @@ use super::timing::{Gone, left, pace};
 use super::{CallKind, Decision, DesiredPayload, Input, LAG, LIMIT, Outcome, QUIET_PERIOD, creating, debounce};
 
 /// Begins to remove values that the deployment has and that are no longer desired.
-pub(super) fn begin(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPayload) -> Decision {
+pub(super) fn begin(input: &Input<'_>, wanted: &DesiredPayload) -> Decision {
     if let Some(other) = creating::other_version(input) {
         return input.no_op(other, None);
     }
     if let Some(waits) = debounce::gather(input, wanted) {
         return waits;
     }
-    taking_down::send(input, input.persisted.clone(), &observed.id, &purpose(input, wanted))
+    taking_down::send(input, input.persisted.clone(), &purpose(input, wanted))
 }
 
 pub(super) fn decide(input: &Input<'_>, operation: &Operation) -> Decision {
@@ -30,7 +30,7 @@ pub(super) fn decide(input: &Input<'_>, operation: &Operation) -> Decision {
         // Another deployment has the key now.
         Observation::Absent { key_held_by: Some(_) } => input.no_op(Outcome::KeyTaken, None),
         Observation::Present(observed) if !input.intent.recreate => withdrawn(input, observed, operation),
-        Observation::Present(observed) => taking_down::present(input, &observed.id, observed, &purpose(input, wanted)),
+        Observation::Present(observed) => taking_down::present(input, observed, &purpose(input, wanted)),
         // One 404 is enough after the service accepted a DELETE.
         Observation::Absent { .. } if operation.state == OperationState::Accepted => creating::create(input),
         Observation::Absent { .. } => match input.gone(LAG + LIMIT) {
@@ -55,5 +55,5 @@ fn withdrawn(input: &Input<'_>, observed: &ObservedDeployment, operation: &Opera
 }
 
 fn purpose(input: &Input<'_>, wanted: &DesiredPayload) -> Purpose {
-    Purpose { kind: OperationType::Recreate, call: |id| CallKind::Recreate { id }, cause: input.cause(wanted) }
+    Purpose { kind: OperationType::Recreate, call: CallKind::Recreate, cause: input.cause(wanted) }
 }

@@ -12,13 +12,13 @@ pub(super) struct Purpose {
     /// The persisted operation.
     pub(super) kind: OperationType,
     /// The call that is sent.
-    pub(super) call: fn(String) -> CallKind,
+    pub(super) call: CallKind,
     /// The cause for which a refusal is remembered.
     pub(super) cause: Cause,
 }
 
 /// The deployment still exists.
-pub(super) fn present(input: &Input<'_>, id: &str, observed: &ObservedDeployment, purpose: &Purpose) -> Decision {
+pub(super) fn present(input: &Input<'_>, observed: &ObservedDeployment, purpose: &Purpose) -> Decision {
     let operation = input.persisted.operation.as_ref().filter(|operation| operation.kind == purpose.kind);
     let is_accepted = |operation: &Operation| operation.state == OperationState::Accepted;
     if observed.phase == Phase::Undeploying || (observed.phase.is_busy() && operation.is_some_and(is_accepted)) {
@@ -41,7 +41,7 @@ pub(super) fn present(input: &Input<'_>, id: &str, observed: &ObservedDeployment
             return decision;
         }
     }
-    send(input, input.persisted.clone(), id, purpose)
+    send(input, input.persisted.clone(), purpose)
 }
 
 fn wait(input: &Input<'_>, again: Duration, purpose: &Purpose) -> Decision {
@@ -49,7 +49,7 @@ fn wait(input: &Input<'_>, again: Duration, purpose: &Purpose) -> Decision {
 }
 
 /// Sends a DELETE, for the first time or again.
-pub(super) fn send(input: &Input<'_>, mut persisted: PersistedState, id: &str, purpose: &Purpose) -> Decision {
+pub(super) fn send(input: &Input<'_>, mut persisted: PersistedState, purpose: &Purpose) -> Decision {
     if let Some(held) = input.held(&purpose.cause) {
         return held;
     }
@@ -67,5 +67,5 @@ pub(super) fn send(input: &Input<'_>, mut persisted: PersistedState, id: &str, p
         Some(_) => forget_digest(&mut persisted),
         None => {}
     }
-    input.send(persisted, operation, (purpose.call)(id.to_owned()), purpose.cause.clone())
+    input.send(persisted, operation, purpose.call, purpose.cause.clone())
 }

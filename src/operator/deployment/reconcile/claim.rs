@@ -12,7 +12,7 @@ impl Reconciler<'_> {
     /// first.
     pub(super) fn claim(&self, decision: &Decision) -> ClaimStatus {
         let before = kind::claim(&self.object);
-        let creates = matches!(&decision.step, Step::Send(call) if matches!(call.kind, CallKind::Create { .. }));
+        let creates = matches!(&decision.step, Step::Send(call) if call.kind == CallKind::Create);
         let gets = decision.persisted.id.is_some() && decision.persisted.id != before.id;
         let create = decision.persisted.operation.as_ref().filter(|operation| operation.kind == OperationType::Create);
         // What a create of its own has left is not taken over.

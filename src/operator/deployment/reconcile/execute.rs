@@ -11,7 +11,7 @@ use kube::runtime::events::EventType;
 use super::super::act::{self, Done, PersistedOperation};
 use super::super::decide::{self, AppliedResponse, Call, CallKind, Decision, Outcome, Response, Step};
 use super::super::persisted::{OperationState, OperationType, PersistedState};
-use super::super::registered::{needs_declarations, suspects};
+use super::super::registered::suspects;
 use super::super::status::{self, Comparison};
 use super::super::{applications, observe, outputs, verification};
 use super::sent;
@@ -72,7 +72,7 @@ impl Reconciler<'_> {
         let Some(operation) = PersistedOperation::of(&self.object) else { return Ok(Next::Again(None)) };
         // Boxed: most reconciles send nothing.
         let (done, applied) = Box::pin(self.send(remote, inputs, call, decision, operation)).await;
-        let note = sent::note(&call.kind, &inputs.wanted.key, inputs.record(), &done);
+        let note = sent::note(call.kind, &inputs.wanted.key, inputs.record(), &done);
         if let Some(note) = &note {
             tracing::info!(reason = reason.as_str(), "{note}");
         }
@@ -81,10 +81,10 @@ impl Reconciler<'_> {
             self.cache.backoff.worked();
         }
         // What begins or ends a record is reported with its outcome.
-        let is_reported = matches!(call.kind, CallKind::Create { .. } | CallKind::Undeploy { .. });
+        let is_reported = matches!(call.kind, CallKind::Create | CallKind::Undeploy);
         let note = note.filter(|_| !(accepted && is_reported));
         // The status comes first: it has what a restart needs.
-        let next = self.apply(remote, inputs, &call.kind, &done, &applied).await;
+        let next = self.apply(remote, inputs, call.kind, &done, &applied).await;
         if let Some(note) = note {
             self.context.report(&*self.object, EventType::Normal, reason.into(), "Reconcile", &note);
         }
@@ -109,7 +109,7 @@ impl Reconciler<'_> {
         &mut self,
         remote: &Arc<Remote>,
         inputs: &Inputs,
-        call: &CallKind,
+        call: CallKind,
         done: &Done,
         applied: &AppliedResponse,
     ) -> Result<Next, Stop> {
@@ -117,14 +117,14 @@ impl Reconciler<'_> {
             return self.release(&applied.persisted).await;
         }
         self.cache.transient = applied.transient.clone();
-        let condition = response_condition(inputs, call, done, applied.key_taken);
+        let condition = response_condition(inputs, call, done, &applied.outcome);
         self.cache.refusal = applied.transient.refused.is_some().then(|| condition.clone());
         let record = ObservedRecord::answered(done.record.as_ref());
         let written = self.patch_response(inputs, &applied.persisted, &condition, record).await;
         let accepted = applied.persisted.operation.as_ref().filter(|it| it.state == OperationState::Accepted);
         self.cache.unstored =
             accepted.filter(|_| written.is_err()).map(|operation| (operation.started_at, applied.persisted.clone()));
-        if matches!(call, CallKind::Create { .. }) && (written.is_err() || !is_ours(&*self.object)) {
+        if call == CallKind::Create && (written.is_err() || !is_ours(&*self.object)) {
             self.report_left_behind(applied.persisted.id.as_deref()).await;
         }
         written?;
@@ -212,19 +212,19 @@ impl Reconciler<'_> {
     ) -> (Done, AppliedResponse) {
         let none = Values::default();
         let values = inputs.desired.as_ref().map_or(&none, |desired| &desired.values);
-        let named = |call: &CallKind| {
-            let entry = needs_declarations(call).then(|| inputs.registered.declared());
+        let named = |call: CallKind| {
+            let entry = call.deploys_latest().then(|| inputs.registered.declared());
             let declared = entry.as_ref().unwrap_or(&inputs.declared).as_ref();
             applications::named(values, call, declared, inputs.record())
         };
         let api = remote.api();
-        let send = async |values| {
+        let send = async |named| {
             let target = inputs.target.as_ref();
-            act::send(&api, &self.object, &inputs.wanted, target, &call.kind, &values, &operation).await
+            act::send(&api, &self.object, &inputs.wanted, target, call.kind, &named, &operation).await
         };
-        let mut done = send(named(&call.kind)).await;
-        if let Some(without) = act::without_added(&done, &call.kind) {
-            done = send(named(&without)).await;
+        let mut done = send(named(call.kind)).await;
+        if call.kind == CallKind::Move && act::rejects_added(&done) {
+            done = send(named(CallKind::Redeploy)).await;
         }
         let now = self.context.clock.now();
         self.cache.last_call = Some(now);
@@ -249,7 +249,9 @@ impl Reconciler<'_> {
             }
             return if busy { decide::TOO_LONG } else { UNCHANGED_AGAIN };
         }
-        if applied.key_taken || applied.transient.refused.as_ref().is_some_and(|refused| !refused.is_of_deletion()) {
+        if applied.outcome == Outcome::KeyTaken
+            || applied.transient.refused.as_ref().is_some_and(|refused| !refused.is_of_deletion())
+        {
             return interval;
         }
         let redeploys =
@@ -267,11 +269,10 @@ impl Reconciler<'_> {
     }
 }
 
-/// The condition after a response. `key_taken`: the key turned out to belong to somebody else.
-fn response_condition(inputs: &Inputs, call: &CallKind, done: &Done, key_taken: bool) -> ConditionUpdate {
-    let outcome = if key_taken { Outcome::KeyTaken } else { Outcome::Running(call.operation()) };
+/// The condition after a response.
+fn response_condition(inputs: &Inputs, call: CallKind, done: &Done, outcome: &Outcome) -> ConditionUpdate {
     let suspects = suspects(call, inputs.registered.generates_api_client());
     act::condition(done, &suspects, &inputs.wanted.remote.project_key)
-        .filter(|_| !key_taken)
-        .unwrap_or_else(|| status::ready_condition(&outcome, &inputs.wanted.key, done.record.as_ref(), &[]))
+        .filter(|_| *outcome != Outcome::KeyTaken)
+        .unwrap_or_else(|| status::ready_condition(outcome, &inputs.wanted.key, done.record.as_ref(), &[]))
 }

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use super::super::decide::{Call, Decision, Outcome, Step};
 use super::super::intent::{self, Target};
 use super::super::persisted::OperationType;
-use super::super::registered::{Registered, needs_declarations, not_sent, undeclared};
+use super::super::registered::{Registered, not_sent, undeclared};
 use crate::crd::ManagementPolicy;
 use crate::operator::reconcile::Next;
 use crate::operator::reconcile::record::Stop;
@@ -98,11 +98,11 @@ impl Reconciler<'_> {
             {
                 return Ok(Some(intent::not_deployable(&self.object, why)));
             }
-            let missing = remote.lacking(&inputs.registered.rights(kind));
+            let missing = remote.lacking(&inputs.registered.rights(*kind));
             if !missing.is_empty() {
                 return Ok(Some(problem::unpermitted(&missing, &inputs.wanted.remote.project_key)));
             }
-            if needs_declarations(kind)
+            if kind.deploys_latest()
                 && let Some(condition) = self.without_declarations(remote, inputs).await?
             {
                 return Ok(Some(condition));
@@ -111,7 +111,7 @@ impl Reconciler<'_> {
             // The create after the DELETE of a Recreate is a call of its own, and is checked again.
             if let (None | Some(OperationType::Recreate), Ok(desired)) = (begun, &inputs.desired) {
                 let (region, record) = (&inputs.wanted.region, inputs.record());
-                (problems, by_registry) = inputs.registered.problems(&self.object, desired, region, record, kind);
+                (problems, by_registry) = inputs.registered.problems(&self.object, desired, region, record, *kind);
             }
         }
         if by_registry && self.is_outdated(remote, inputs).await {

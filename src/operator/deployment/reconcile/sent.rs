@@ -7,16 +7,16 @@ use super::super::decide::{CallKind, Response};
 
 /// Returns what to report about a call to the deployment with this key; `None`: nothing was sent, or the service refused it.
 /// `before`: the record before the call.
-pub(super) fn note(call: &CallKind, key: &str, before: Option<&Record>, done: &Done) -> Option<String> {
+pub(super) fn note(call: CallKind, key: &str, before: Option<&Record>, done: &Done) -> Option<String> {
     let lost = match (&done.response, &done.error) {
         (Response::Accepted(_), _) => "",
         (Response::Unknown, Some(_)) => "; no usable response arrived, so the operator polls for the result",
         _ => return None,
     };
     let operation = match call {
-        CallKind::Create { .. } => "create",
-        CallKind::Redeploy { .. } => "redeploy",
-        CallKind::Undeploy { .. } | CallKind::Recreate { .. } => "undeploy",
+        CallKind::Create => "create",
+        CallKind::Redeploy | CallKind::Move => "redeploy",
+        CallKind::Undeploy | CallKind::Recreate => "undeploy",
     };
     let versions = |record: &Record| (record.version, record.connector.version);
     let versions = described(before.map(versions), done.record.as_ref().map(versions));
@@ -79,7 +79,7 @@ mod tests {
             ("gone", Response::NotFound, None, None),
         ] {
             let done = Done { response, record: None, error };
-            let note = note(&CallKind::Create { gone: None }, "tax", None, &done);
+            let note = note(CallKind::Create, "tax", None, &done);
             assert_eq!(note.is_some(), expected.is_some(), "{case}: {note:?}");
             assert!(note.unwrap_or_default().starts_with(expected.unwrap_or_default()), "{case}");
         }

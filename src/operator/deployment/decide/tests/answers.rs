@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::build::{Fixture, NOW, Stored, ago, operation, stored, wanted};
 use crate::operator::deployment::decide::{
-    Accepted, AppliedResponse, Call, CallKind, Cause, Pause, Refused, Response, TransientState, apply_response,
+    Accepted, AppliedResponse, Call, CallKind, Cause, Outcome, Pause, Refused, Response, TransientState, apply_response,
 };
 use crate::operator::deployment::persisted::{OperationType, PersistedState, Phase};
 
@@ -24,12 +24,11 @@ fn persisted(kind: OperationType) -> PersistedState {
 }
 
 fn call(kind: OperationType) -> Call {
-    let id = "id-1".to_owned();
     let kind = match kind {
-        Create => CallKind::Create { gone: None },
-        Redeploy => CallKind::Redeploy { id, version: 5, update_connector: false },
-        Undeploy => CallKind::Undeploy { id },
-        Recreate => CallKind::Recreate { id },
+        Create => CallKind::Create,
+        Redeploy => CallKind::Redeploy,
+        Undeploy => CallKind::Undeploy,
+        Recreate => CallKind::Recreate,
     };
     Call { kind, cause: cause() }
 }
@@ -65,7 +64,7 @@ fn then(kind: OperationType, outcome: &AppliedResponse) -> Then {
     let removed = stored(&outcome.persisted) == Stored::Nothing;
     match (&outcome.transient.refused, outcome.transient.pause, stored(&outcome.persisted)) {
         _ if outcome.remove_finalizer => Then::Released,
-        _ if outcome.key_taken => {
+        _ if outcome.outcome == Outcome::KeyTaken => {
             assert!(removed);
             Then::KeyTaken
         }
@@ -176,7 +175,7 @@ fn a_response_without_an_operation_changes_nothing() {
     let persisted = Fixture::live().persisted;
     let transient = TransientState { absent_since: Some(ago(3)), ..TransientState::default() };
     let outcome = apply_response(&persisted, &transient, &call(Redeploy), &Response::Refused, NOW);
-    assert_eq!(outcome, AppliedResponse { persisted, transient, remove_finalizer: false, key_taken: false });
+    assert_eq!(outcome, AppliedResponse { persisted, transient, remove_finalizer: false, outcome: Outcome::Released });
 }
 
 #[test]

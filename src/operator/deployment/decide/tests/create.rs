@@ -114,7 +114,7 @@ fn a_repeated_create_sends_the_current_values_and_keeps_the_id_that_is_gone() {
     fixture.persisted.id = Some("old".into());
     let decision = fixture.decide();
     let Step::Send(call) = decision.step else { panic!("the call is sent again") };
-    assert_eq!(call.kind, CallKind::Create { gone: Some("old".into()) });
+    assert_eq!(call.kind, CallKind::Create);
     let operation = decision.persisted.operation.expect("the operation is persisted again");
     assert_eq!((operation.attempt, operation.generation), (2, 2));
     assert_eq!(operation.payload, Some(wanted("2", "secret").payload));
@@ -344,7 +344,7 @@ fn rule_5_a_deployment_that_is_gone_is_created_again_only_if_drift_is_corrected(
     assert_eq!(fixture.decide().transient.absent_since, Some(ago(30)), "the proof stays valid");
     fixture.intent.correct_drift = true;
     let Step::Send(call) = fixture.decide().step else { panic!("the deployment is created again") };
-    assert_eq!(call.kind, CallKind::Create { gone: Some("id-1".into()) });
+    assert_eq!(call.kind, CallKind::Create);
 }
 
 #[test]

@@ -257,7 +257,7 @@ fn rule_15_a_higher_version_is_sent_only_if_it_is_the_latest() {
         let found = (super::build::does(&decision), super::build::stored(&decision.persisted), decision.outcome);
         assert_eq!(found, expected, "{input}");
         if let Step::Send(call) = decision.step {
-            let CallKind::Redeploy { update_connector, .. } = call.kind else { panic!("{input}") };
+            let update_connector = call.kind == CallKind::Move;
             assert!(update_connector, "{input}");
             assert_eq!(decision.persisted.followed, Some(2), "{input}");
         }
@@ -271,14 +271,14 @@ fn rule_15_a_higher_version_is_sent_only_if_it_is_the_latest() {
     let mut fixture = Fixture::redeploying();
     fixture.intent.version = latest(Some(2), Some(2));
     let Step::Send(call) = fixture.aged(60).decide().step else { panic!("the call is sent again") };
-    assert_eq!(call.kind, CallKind::Redeploy { id: "id-1".into(), version: 5, update_connector: true });
+    assert_eq!(call.kind, CallKind::Move);
     fixture.wanted = Some(wanted("3", "secret"));
     fixture.intent.version = latest(Some(1), Some(2));
     let Step::Send(call) = fixture.aged(120).decide().step else { panic!("a new call is sent") };
-    assert_eq!(call.kind, CallKind::Redeploy { id: "id-1".into(), version: 5, update_connector: false });
+    assert_eq!(call.kind, CallKind::Redeploy);
     fixture.intent.version = latest(Some(1), Some(1));
     let Step::Send(call) = fixture.decide().step else { panic!("a new call is sent") };
-    let stays = CallKind::Redeploy { id: "id-1".into(), version: 5, update_connector: false };
+    let stays = CallKind::Redeploy;
     assert_eq!(call.kind, stays, "the version runs already");
 }
 
@@ -331,7 +331,7 @@ fn a_rollback_stays_unless_drift_is_corrected() {
             "{input}: {decision:#?}"
         );
         if let Step::Send(call) = decision.step {
-            assert!(matches!(call.kind, CallKind::Redeploy { update_connector: true, .. }), "{input}: {call:?}");
+            assert!(call.kind == CallKind::Move, "{input}: {call:?}");
         }
     }
 }
@@ -386,7 +386,7 @@ fn rule_15_another_version_than_the_pinned_one_is_reported_and_changes_are_sent(
             let decision = fixture.decide();
             assert_eq!((does(&decision), stored(&decision.persisted), decision.outcome), sends, "{case}");
             if let Step::Send(call) = decision.step {
-                assert!(matches!(call.kind, CallKind::Redeploy { update_connector: false, .. }), "{case}: {call:?}");
+                assert!(call.kind == CallKind::Redeploy, "{case}: {call:?}");
             }
         }
         // A failure is reported as such.
@@ -432,7 +432,7 @@ fn rule_15_the_first_redeploy_after_a_rollback_resumes_following() {
         fixture.wanted = Some(wanted("2", "secret"));
         gathered(&mut fixture);
         let Step::Send(call) = fixture.decide().step else { panic!("{case}: a value changed") };
-        let CallKind::Redeploy { update_connector, .. } = call.kind else { panic!("{case}: {call:?}") };
+        let update_connector = call.kind == CallKind::Move;
         assert_eq!(update_connector, moves, "{case}");
     }
 }
@@ -456,7 +456,7 @@ fn after_a_rollback_the_next_redeploy_follows_the_latest_version_again() {
     fixture.wanted = Some(wanted("1", "other"));
     super::build::gathered(&mut fixture);
     let Step::Send(call) = fixture.decide().step else { panic!("a secret has changed") };
-    assert!(matches!(call.kind, CallKind::Redeploy { update_connector: true, .. }), "{call:?}");
+    assert!(call.kind == CallKind::Move, "{call:?}");
 }
 
 #[test]

@@ -105,21 +105,18 @@ fn a_call_is_persisted_before_it_is_sent_and_uses_the_persisted_id() {
         assert_eq!((written.state, written.started_at), (OperationState::Planned, NOW), "{fixture:#?}");
         assert_ne!(fixture.persisted.operation.as_ref(), Some(written), "the status always changes: {fixture:#?}");
         let kind = match &call.kind {
-            CallKind::Create { .. } => OperationType::Create,
-            CallKind::Redeploy { id, version, .. } => {
-                assert_eq!(decision.persisted.id.as_ref(), Some(id), "{fixture:#?}");
-                assert_eq!(written.from_version, Some(*version), "{fixture:#?}");
+            CallKind::Create => OperationType::Create,
+            CallKind::Redeploy | CallKind::Move => {
+                let Observation::Present(seen) = &fixture.observation else {
+                    panic!("nothing to redeploy: {fixture:#?}")
+                };
+                assert_eq!(written.from_version, Some(seen.version), "{fixture:#?}");
                 OperationType::Redeploy
             }
-            CallKind::Undeploy { id } => {
-                assert_eq!(decision.persisted.id.as_ref(), Some(id), "{fixture:#?}");
-                OperationType::Undeploy
-            }
-            CallKind::Recreate { id } => {
-                assert_eq!(decision.persisted.id.as_ref(), Some(id), "{fixture:#?}");
-                OperationType::Recreate
-            }
+            CallKind::Undeploy => OperationType::Undeploy,
+            CallKind::Recreate => OperationType::Recreate,
         };
+        assert!(kind == OperationType::Create || decision.persisted.id.is_some(), "{fixture:#?}");
         assert_eq!(written.kind, kind, "{fixture:#?}");
         assert_eq!(kind == OperationType::Undeploy, fixture.intent.deletion.is_some(), "{fixture:#?}");
         let known = fixture.wanted.is_some() || kind == OperationType::Undeploy;

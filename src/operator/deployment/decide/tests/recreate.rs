@@ -247,7 +247,7 @@ fn a_refused_create_is_still_due_and_the_deployment_is_not_reported_as_disappear
     fixture.observation = ABSENT;
     let decision = fixture.decide();
     let cause = super::build::cause(&fixture);
-    let call = Call { kind: CallKind::Create { gone: Some("id-1".into()) }, cause };
+    let call = Call { kind: CallKind::Create, cause };
     for answer in [Response::Refused, Response::Duplicate, Response::Retryable] {
         let outcome = apply_response(&decision.persisted, &decision.transient, &call, &answer, NOW);
         let mut after = Fixture { persisted: outcome.persisted, transient: outcome.transient, ..fixture.clone() };

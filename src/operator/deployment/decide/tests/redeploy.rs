@@ -103,7 +103,7 @@ fn a_repeated_redeploy_keeps_its_starting_version_and_a_new_one_does_not() {
     fixture.aged(60).operation().seen_busy = true;
     let decision = fixture.decide();
     let Step::Send(call) = &decision.step else { panic!("the call is sent again") };
-    assert_eq!(call.kind, CallKind::Redeploy { id: "id-1".into(), version: 5, update_connector: false });
+    assert_eq!(call.kind, CallKind::Redeploy);
     let again = decision.persisted.operation.expect("the operation is persisted again");
     assert_eq!((again.attempt, again.seen_busy, again.from_version), (2, false, Some(5)));
     assert!(decision.persisted.applied.expect("the applied state is kept").digest.is_some());
@@ -236,7 +236,7 @@ fn redeploy_planned_at_another_version_and_the_visible_values_prove_nothing() {
     moved(&mut fixture, 120, "1");
     let decision = fixture.decide();
     let Step::Send(call) = &decision.step else { panic!("the call is sent again") };
-    assert_eq!(call.kind, CallKind::Redeploy { id: "id-1".into(), version: 6, update_connector: false });
+    assert_eq!(call.kind, CallKind::Redeploy);
     let operation = decision.persisted.operation.expect("the operation is persisted");
     assert_eq!((operation.from_version, operation.changes_visible), (Some(6), false));
     assert_eq!(decision.persisted.applied.expect("the applied state is kept").digest, None);

@@ -188,19 +188,18 @@ impl Explorer {
         if let Some(rule) = self.settings.without {
             broken_rules::after(rule, &persisted, &intent, &observation, &mut decision);
         }
+        let from =
+            |persisted: &PersistedState| persisted.operation.as_ref().and_then(|operation| operation.from_version);
         let (step, version, gone) = match &decision.step {
-            Step::Send(Call { kind: CallKind::Create { gone }, .. }) => (Verb::Create, 0, gone.clone()),
-            Step::Send(Call { kind: CallKind::Redeploy { version, .. }, .. }) => {
-                (Verb::Redeploy, u8::try_from(*version).expect("versions here are small"), None)
+            Step::Send(Call { kind: CallKind::Create, .. }) => (Verb::Create, 0, decision.persisted.id.clone()),
+            Step::Send(Call { kind: CallKind::Redeploy | CallKind::Move, .. }) => {
+                let version = from(&decision.persisted).expect("a redeploy starts from a version");
+                (Verb::Redeploy, u8::try_from(version).expect("versions here are small"), None)
             }
-            Step::Send(Call { kind: CallKind::Undeploy { .. } | CallKind::Recreate { .. }, .. }) => {
-                (Verb::Undeploy, 0, None)
-            }
+            Step::Send(Call { kind: CallKind::Undeploy | CallKind::Recreate, .. }) => (Verb::Undeploy, 0, None),
             Step::NoOp | Step::RemoveFinalizer => (Verb::None, 0, None),
         };
         let first = decision.persisted.operation.as_ref().is_none_or(Operation::is_first);
-        let from =
-            |persisted: &PersistedState| persisted.operation.as_ref().and_then(|operation| operation.from_version);
         Decided {
             condition: condition(decision.outcome, decision.persisted.unverified),
             persisted: self.number_persisted(decision.persisted.clone()),

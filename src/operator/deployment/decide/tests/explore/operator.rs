@@ -10,7 +10,7 @@ use super::world::{
     Broken, ConditionUpdate, Deployment, InProgress, Operator, Reading, Request, Resource, Stage, Verb, World,
 };
 use super::{Explorer, NOW, OPERATORS};
-use crate::operator::deployment::decide::{Accepted, Call, CallKind, Cause, LIMIT, Response, apply_response};
+use crate::operator::deployment::decide::{Accepted, Call, CallKind, Cause, LIMIT, Outcome, Response, apply_response};
 use crate::operator::deployment::persisted::{OperationState, OperationType};
 
 impl Operator {
@@ -237,7 +237,7 @@ impl Explorer {
             request: (resource.request != 0 && !resource.deleting).then(|| resource.request.to_string()),
             latest: None,
         };
-        let call = Call { kind: CallKind::Undeploy { id: String::new() }, cause };
+        let call = Call { kind: CallKind::Undeploy, cause };
         let outcome = apply_response(
             self.persisted_states.get(run.persisted),
             self.local_caches.get(transient),
@@ -260,7 +260,7 @@ impl Explorer {
             return;
         }
         operator.run.stage = if outcome.remove_finalizer { Stage::Release } else { Stage::WriteAnswer };
-        if outcome.key_taken {
+        if outcome.outcome == Outcome::KeyTaken {
             operator.run.condition = ConditionUpdate::KeyTaken;
         }
     }

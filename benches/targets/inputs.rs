@@ -77,7 +77,7 @@ impl Inputs {
         let read = RecordRead { at: NOW, record: Some(Arc::clone(&record)), key_held_by: None };
         let observation = observe::observation(&read, &intent::ignored(&object));
         let persisted = applied(&wanted, &record);
-        let masker = Masker::new(desired.values.secrets().map(ExposeSecret::expose_secret));
+        let masker = Masker::new(desired.values.secured.values().map(ExposeSecret::expose_secret));
         let transient = TransientState::default();
         Self {
             object,

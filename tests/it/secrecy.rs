@@ -13,8 +13,9 @@ use connect_operator::operator::cluster::references::Source;
 use connect_operator::operator::context::content_cache::Content;
 use connect_operator::operator::reconcile::panics;
 use connect_operator::operator::remote::Settings;
+use connect_operator::operator::values::Values;
 use connect_operator::operator::values::digest::{DigestKey, KEY_LENGTH};
-use connect_operator::operator::values::{ApplicationValues, Values};
+use connect_operator::operator::values::names::{GLOBAL, Item};
 use connect_operator::telemetry::{self, LogFormat};
 use dev_server::Catalogue;
 use secrecy::{SecretSlice, SecretString};
@@ -36,7 +37,7 @@ fn debug_of_types_with_secrets_shows_none() {
     let configuration = json!({"applicationName": "service", "securedConfiguration": [{"key": "A", "value": SECRET}]});
     let draft = json!({"connector": {"key": "c"}, "region": "r", "configurations": [configuration]});
     let record = json!({"id": "1", "version": 1, "status": "Queued", "applications": [configuration]});
-    let secured = ApplicationValues { secured: [("A".to_owned(), secret())].into(), ..ApplicationValues::default() };
+    let secured = [(Item::secured(GLOBAL, "A"), secret())].into();
     let source =
         Source { kind: String::new(), name: String::new(), uid: String::new(), resource_version: String::new() };
     let data = [("A".to_owned(), SecretSlice::from(SECRET.as_bytes().to_vec()))];
@@ -87,7 +88,7 @@ fn debug_of_types_with_secrets_shows_none() {
             ),
         ),
         ("a record", format!("{:?}", serde_json::from_value::<Deployment>(record).expect("a record"))),
-        ("values", format!("{:?}", Values { global: secured, ..Values::default() })),
+        ("values", format!("{:?}", Values { secured, ..Values::default() })),
         ("content of a Secret", format!("{:?}", Content { source, data: data.into() })),
         ("the digest key", format!("{:?}", DigestKey::new(key))),
         ("a masker", format!("{:?}", Masker::new([SECRET]))),

@@ -104,7 +104,8 @@ pub(super) struct Sides<'a> {
 pub(super) fn differences(sides: &Sides<'_>) -> Vec<Difference> {
     // Nothing stays of what was applied to a deployment that is gone.
     let applied = sides.applied.filter(|_| sides.seen.is_some());
-    let [desired, applied_last] = [Some(sides.desired), applied].map(|it| it.map(Values::visible).unwrap_or_default());
+    let [desired, applied_last] =
+        [Some(sides.desired), applied].map(|it| it.map(|it| it.visible.clone()).unwrap_or_default());
     let seen = sides.seen.map(|seen| seen.values.clone()).unwrap_or_default();
     let mut found = Vec::new();
     for item in desired.keys().chain(seen.keys()).collect::<BTreeSet<_>>() {
@@ -129,7 +130,7 @@ pub(super) fn differences(sides: &Sides<'_>) -> Vec<Difference> {
 }
 
 fn default<'a>(declared: Option<&'a Declared>, item: &Item) -> Option<&'a String> {
-    declared?.of(&item.application)?.defaults.get(&item.key)
+    declared?.default_of(item)
 }
 
 /// Compares the retry policies, which are replaced as a whole. If the record has none, it is assumed to be the one that
@@ -167,11 +168,11 @@ fn in_words(members: &BTreeMap<String, String>) -> Option<String> {
 
 fn secured(sides: &Sides<'_>, applied: Option<&Values>, found: &mut Vec<Difference>) {
     let listed: BTreeSet<Item> = sides.seen.into_iter().flat_map(|seen| seen.secured.iter().cloned()).collect();
-    let desired = secrets(sides.desired);
-    let applied = applied.map(secrets);
-    let before = applied.as_ref().map_or(listed, |applied| applied.keys().cloned().collect());
+    let desired = &sides.desired.secured;
+    let applied = applied.map(|applied| &applied.secured);
+    let before = applied.map_or(listed, |applied| applied.keys().cloned().collect());
     for item in before.iter().chain(desired.keys()).collect::<BTreeSet<_>>() {
-        let change = match (desired.get(item), applied.as_ref().and_then(|applied| applied.get(item))) {
+        let change = match (desired.get(item), applied.and_then(|applied| applied.get(item))) {
             (None, _) => Change::Retained,
             (Some(_), None) if !before.contains(item) => Change::Added,
             (Some(_), None) => Change::Unknown,
@@ -182,19 +183,11 @@ fn secured(sides: &Sides<'_>, applied: Option<&Values>, found: &mut Vec<Differen
     }
 }
 
-fn secrets(values: &Values) -> BTreeMap<Item, &SecretString> {
-    let all =
-        values.applications.iter().map(|(name, values)| (name.as_str(), values)).chain([(GLOBAL, &values.global)]);
-    all.flat_map(|(name, values)| values.secured.iter().map(move |(key, value)| (Item::secured(name, key), value)))
-        .collect()
-}
-
 /// Compares two secured values by their digests, without exposing them.
 fn same(key: &DigestKey, one: &SecretString, other: &SecretString) -> bool {
     let digest = |value: &SecretString| {
-        let mut values = Values::default();
-        values.global.secured.insert(String::new(), value.clone());
-        key.digest(&values)
+        let secured = [(Item::secured(GLOBAL, ""), value.clone())].into();
+        key.digest(&Values { secured, ..Values::default() })
     };
     digest(one) == digest(other)
 }

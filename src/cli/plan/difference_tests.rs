@@ -1,22 +1,20 @@
-use connect_api::model::{DeclaredApplication, Deployment};
+use connect_api::model::{DeclaredApplication, Deployment, RetryPolicy};
 use serde_json::json;
 
 use super::*;
 use crate::operator::deployment::observe;
-use crate::operator::values::ApplicationValues;
 use crate::operator::values::digest::KEY_LENGTH;
+use crate::operator::values::retry_policy;
 
 /// Case, desired values, applied values if known, and the expected differences.
 type Row<'a> = (&'a str, Values, Option<&'a Values>, &'a [&'a str]);
 
 fn values(standard: &[(&str, &str)], secured: &[(&str, &str)], schedule: Option<&str>) -> Values {
-    let application = ApplicationValues {
-        standard: standard.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect(),
-        secured: secured.iter().map(|(key, value)| ((*key).into(), (*value).to_owned().into())).collect(),
-        schedule: schedule.map(Into::into),
-        retry_policy: None,
-    };
-    Values { applications: [("service".to_owned(), application)].into(), ..Values::default() }
+    let standard = standard.iter().map(|(key, value)| (Item::standard("service", key), (*value).into()));
+    let secured = secured.iter().map(|(key, value)| (Item::secured("service", key), (*value).into()));
+    let schedule = schedule.map(|schedule| (Item::schedule("service"), schedule.into()));
+    let applications = ["service".to_owned()].into();
+    Values { applications, visible: standard.chain(schedule).collect(), secured: secured.collect() }
 }
 
 /// Formats each difference as a word: `+` added, `~` changed, `=` retained, `?` unknown; `!` secured, `@` schedule,
@@ -107,7 +105,7 @@ fn plain_values_and_schedules_are_compared_with_the_remote_and_secured_ones_with
 #[test]
 fn every_value_is_added_without_a_record() {
     let mut desired = values(&[("LEVEL", "info")], &[("TOKEN", "canary")], Some("0 5 * * *"));
-    desired.global.standard.insert("SHOP".into(), "eu".into());
+    desired.visible.insert(Item::standard(GLOBAL, "SHOP"), "eu".into());
     let key = DigestKey::new([1; KEY_LENGTH]);
     let sides = Sides { seen: None, applied: None, desired: &desired, declared: None, key: &key };
     assert_eq!(shown(&differences(&sides)), ["+SHOP >eu", "+LEVEL >info", "+!TOKEN >", "+@ >0 5 * * *"]);
@@ -146,8 +144,8 @@ fn a_retry_policy_is_compared_with_the_record_and_with_what_was_sent() {
         .expect("a record");
         let with = |policy: &serde_json::Value| {
             let mut values = values(&[], &[], None);
-            let service = values.applications.get_mut("service").expect("the application exists");
-            service.retry_policy = serde_json::from_value(policy.clone()).expect("a policy or none");
+            let policy: Option<RetryPolicy> = serde_json::from_value(policy.clone()).expect("a policy or none");
+            values.visible.extend(policy.iter().flat_map(|policy| retry_policy("service", policy)));
             values
         };
         let (applied, desired) = (with(applied), with(desired));

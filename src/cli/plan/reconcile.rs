@@ -187,7 +187,7 @@ async fn of_deployment(
         outcome.notes.extend(empty_values(&declared.empty_required(&desired.values)));
     }
     if is_local {
-        let secured = desired.as_ref().is_ok_and(|desired| desired.values.secrets().next().is_some());
+        let secured = desired.as_ref().is_ok_and(|desired| !desired.values.secured.is_empty());
         local::owned(&mut outcome, unknown.is_some(), secured);
         outcome.notes.extend(unknown);
     }

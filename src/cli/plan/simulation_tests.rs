@@ -63,7 +63,7 @@ fn applied(level: &str) -> Value {
 fn operation(kind: &str, level: &str) -> Value {
     let values = desired(&resource(level, &json!({}))).values;
     let names = Names::of(&values);
-    let visible = key().of_visible(&names, &values.visible());
+    let visible = key().of_visible(&names, &values.visible);
     json!({
         "type": kind, "state": "Accepted", "attempt": 1, "generation": 1,
         "payload": {"digest": key().digest(&values), "visible": visible, "names": names},

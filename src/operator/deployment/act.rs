@@ -22,7 +22,8 @@ use super::status::DesiredIdentity;
 use crate::crd::ConnectorDeployment;
 use crate::operator::reporting::conditions::ConditionUpdate;
 use crate::operator::reporting::problem;
-use crate::operator::values::{ApplicationValues, Values};
+use crate::operator::values::Values;
+use crate::operator::values::names::{GLOBAL, Item, Kind};
 
 /// Proof that the API server stored an operation: what a call takes, so that none is sent without (rule 1).
 #[derive(Debug)]
@@ -199,12 +200,12 @@ pub fn condition(done: &Done, suspects: &[Right], project: &str) -> Option<Condi
 
 /// Rule 8: returns every value of every application.
 fn applications(values: &Values) -> Vec<ApplicationConfiguration> {
-    let configuration = |(name, application): (&String, &ApplicationValues)| ApplicationConfiguration {
+    let configuration = |name: &String| ApplicationConfiguration {
         application_name: name.clone(),
-        standard_configuration: standard(application),
-        secured_configuration: secured(application),
-        schedule: application.schedule.clone(),
-        retry_policy: application.retry_policy.clone(),
+        standard_configuration: standard(values, name),
+        secured_configuration: secured(values, name),
+        schedule: values.visible.get(&Item::schedule(name)).cloned(),
+        retry_policy: values.retry_policy(name),
     };
     values.applications.iter().map(configuration).collect()
 }
@@ -212,17 +213,19 @@ fn applications(values: &Values) -> Vec<ApplicationConfiguration> {
 /// Returns the global values. They are sent even if there are none: leaving them out would keep old values (contract
 /// section 6.1).
 fn global(values: &Values) -> GlobalConfiguration {
-    let global = &values.global;
-    GlobalConfiguration { standard_configuration: standard(global), secured_configuration: secured(global) }
+    let (standard_configuration, secured_configuration) = (standard(values, GLOBAL), secured(values, GLOBAL));
+    GlobalConfiguration { standard_configuration, secured_configuration }
 }
 
-fn standard(values: &ApplicationValues) -> Vec<ConfigurationValue> {
-    let value = |(key, value): (&String, &String)| ConfigurationValue { key: key.clone(), value: value.clone() };
-    values.standard.iter().map(value).collect()
+fn standard(values: &Values, application: &str) -> Vec<ConfigurationValue> {
+    let own = |item: &Item| item.kind == Kind::Standard && item.application == application;
+    let all = values.visible.iter().filter(|(item, _)| own(item));
+    all.map(|(item, value)| ConfigurationValue { key: item.key.clone(), value: value.clone() }).collect()
 }
 
-fn secured(values: &ApplicationValues) -> Vec<SecuredValue> {
-    values.secured.iter().map(|(key, value)| SecuredValue { key: key.clone(), value: value.clone() }).collect()
+fn secured(values: &Values, application: &str) -> Vec<SecuredValue> {
+    let all = values.secured.iter().filter(|(item, _)| item.application == application);
+    all.map(|(item, value)| SecuredValue { key: item.key.clone(), value: value.clone() }).collect()
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::desired::{Desired, UrlValue};
 use super::persisted::PersistedState;
 use crate::operator::reporting::conditions::ConditionUpdate;
 use crate::operator::reporting::reason::Reason;
-use crate::operator::values::names::{GLOBAL, Item, listed};
+use crate::operator::values::names::{Item, listed};
 
 /// URLs by application name.
 pub type Urls = BTreeMap<String, String>;
@@ -34,12 +34,7 @@ impl Desired {
     pub fn resolve(&mut self, urls: &Urls) {
         let values = &mut self.values;
         self.url_values.retain_mut(|value| {
-            let place = if value.item.application == GLOBAL {
-                Some(&mut values.global)
-            } else {
-                values.applications.get_mut(&value.item.application)
-            };
-            let Some(text) = place.and_then(|place| place.standard.get_mut(&value.item.key)) else { return false };
+            let Some(text) = values.visible.get_mut(&value.item) else { return false };
             if let Some(url) = urls.get(&value.application) {
                 *text = joined(url, &value.path);
                 value.is_awaited = false;

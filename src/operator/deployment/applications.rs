@@ -39,13 +39,13 @@ pub fn missing(record: &Deployment) -> BTreeSet<String> {
     lacks.map(|it| it.application_name.clone()).collect()
 }
 
-/// Returns the values with an entry for each application that the call has to name, and for no other. `declared`: what
+/// Returns the values with each application that the call has to name, and no other. `declared`: what
 /// the connector declares in the version that will run; `record`: the deployment before the call.
 #[must_use]
 pub fn named(values: &Values, call: CallKind, declared: Option<&Declared>, record: Option<&Deployment>) -> Values {
     let declared = || declared.into_iter().flat_map(|declared| declared.applications.keys().cloned());
-    let given = || values.applications.keys().cloned();
-    let names: BTreeSet<String> = match (call, record) {
+    let given = || values.applications.iter().cloned();
+    let names = match (call, record) {
         (CallKind::Redeploy, Some(record)) if !record.applications.is_empty() => {
             let lacks = missing(record);
             let has = record.applications.iter().map(|application| application.application_name.clone());
@@ -58,11 +58,7 @@ pub fn named(values: &Values, call: CallKind, declared: Option<&Declared>, recor
         (CallKind::Create | CallKind::Redeploy | CallKind::Move, _) => declared().chain(given()).collect(),
         (CallKind::Undeploy | CallKind::Recreate, _) => BTreeSet::new(),
     };
-    let entry = |name: String| {
-        let entry = values.applications.get(&name).cloned().unwrap_or_default();
-        (name, entry)
-    };
-    Values { applications: names.into_iter().map(entry).collect(), global: values.global.clone() }
+    Values { applications: names, ..values.clone() }
 }
 
 /// Returns the condition message for a deployment that lacks applications.

@@ -1,57 +1,45 @@
-//! The keys that a connector declares.
+//! What a connector declares: its applications, and the keys of their values.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use connect_api::model::ApplicationType;
 use secrecy::ExposeSecret as _;
 
-use crate::operator::values::names::{GLOBAL, Item};
-use crate::operator::values::{ApplicationValues, Values};
+use crate::operator::values::Values;
+use crate::operator::values::names::Item;
 
-/// What a connector declares: applications and keys.
+/// What a connector declares.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Declared {
-    /// By application name.
-    pub applications: BTreeMap<String, DeclaredKeys>,
-    /// For all applications.
-    pub global: DeclaredKeys,
+    /// Types of the applications, by name.
+    pub applications: BTreeMap<String, ApplicationType>,
+    /// The plain and secured values, by name.
+    pub keys: BTreeMap<Item, DeclaredKey>,
 }
 
-/// Declared keys of one application, or the global ones.
+/// A declared value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DeclaredKeys {
-    /// The type of the application; `None` for the global ones.
-    pub application_type: Option<ApplicationType>,
-    /// Keys of plain values.
-    pub standard: BTreeSet<String>,
-    /// Keys of secured values.
-    pub secured: BTreeSet<String>,
-    /// Defaults of plain values, by key.
-    pub defaults: BTreeMap<String, String>,
-    /// Keys that require a value, of both kinds, without those that have a default.
-    pub required: BTreeSet<String>,
+pub struct DeclaredKey {
+    /// Its default; a secured value has none.
+    pub default: Option<String>,
+    /// Whether a value has to be given: it is required, and has no default.
+    pub required: bool,
 }
 
 impl Declared {
-    /// Returns the keys of an application, or the global ones for [`GLOBAL`].
+    /// Returns the default of a plain value.
     #[must_use]
-    pub fn of(&self, application: &str) -> Option<&DeclaredKeys> {
-        if application == GLOBAL { Some(&self.global) } else { self.applications.get(application) }
+    pub fn default_of(&self, item: &Item) -> Option<&String> {
+        self.keys.get(item)?.default.as_ref()
     }
 
     /// Returns the values that the connector requires and that are given as empty texts. Whether the service takes these is
     /// unspecified, so they are sent.
     #[must_use]
     pub fn empty_required(&self, values: &Values) -> Vec<Item> {
-        let all = values.applications.iter().map(|(name, values)| (name.as_str(), values));
-        let given = all.chain([(GLOBAL, &values.global)]);
-        let empty = |(place, given): (&str, &ApplicationValues)| {
-            let required = |key: &String| self.of(place).is_some_and(|keys| keys.required.contains(key));
-            let standard = given.standard.iter().filter(|(key, value)| value.is_empty() && required(key));
-            let secured = given.secured.iter().filter(|(key, value)| value.expose_secret().is_empty() && required(key));
-            let standard = standard.map(|(key, _)| Item::standard(place, key));
-            standard.chain(secured.map(|(key, _)| Item::secured(place, key))).collect::<Vec<_>>()
-        };
-        given.flat_map(empty).collect()
+        let visible = values.visible.iter().filter(|(_, text)| text.is_empty()).map(|(item, _)| item);
+        let secured = values.secured.iter().filter(|(_, text)| text.expose_secret().is_empty()).map(|(item, _)| item);
+        let is_required = |item: &&Item| self.keys.get(item).is_some_and(|key| key.required);
+        visible.chain(secured).filter(is_required).cloned().collect()
     }
 }

@@ -9,7 +9,7 @@ use connect_api::text::invisible_ends;
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 
 use super::decide::DesiredPayload;
-use super::declared::{Declared, DeclaredKeys};
+use super::declared::Declared;
 use super::missing::Missing;
 use super::persisted::{OperationType, Payload, PersistedState, Sources};
 use crate::crd::{ApplicationUrl, ConfigurationValues, ConnectorDeploymentSpec, RetryStrategy, StandardValue};
@@ -20,7 +20,7 @@ use crate::operator::reporting::conditions::ConditionUpdate;
 use crate::operator::reporting::reason::Reason;
 use crate::operator::values::digest::DigestKey;
 use crate::operator::values::names::{GLOBAL, Item, Kind, Names};
-use crate::operator::values::{ApplicationValues, Values};
+use crate::operator::values::{Values, place, retry_policy};
 
 /// The objects that a spec names, or why one cannot be used. An object that does not exist has no entry.
 pub type Contents = BTreeMap<Reference, Result<Content, ConditionUpdate>>;
@@ -106,18 +106,13 @@ impl Desired {
     /// the connector declares, if there is one. From then on it is sent like any other value, so that the result is
     /// stable.
     pub fn fit(&mut self, missing: &BTreeSet<String>, declared: Option<&Declared>, persisted: &PersistedState) {
-        self.values.applications.retain(|name, _| !missing.contains(name));
+        self.values.leave_out(missing);
         let Some(declared) = declared else { return };
         for item in held(persisted).filter(|item| item.kind == Kind::Standard && !missing.contains(&item.application)) {
-            let default = declared.of(&item.application).and_then(|keys| keys.defaults.get(&item.key));
-            let Some(default) = default else { continue };
-            let values = if item.application == GLOBAL {
-                &mut self.values.global
-            } else {
-                self.values.applications.entry(item.application.clone()).or_default()
-            };
-            if !values.standard.contains_key(&item.key) && !values.secured.contains_key(&item.key) {
-                values.standard.insert(item.key.clone(), default.clone());
+            let Some(default) = declared.default_of(item) else { continue };
+            if !self.values.has(item) && !self.values.has(&Item::secured(&item.application, &item.key)) {
+                self.values.applications.extend(Some(item.application.clone()).filter(|name| name != GLOBAL));
+                self.values.visible.insert(item.clone(), default.clone());
                 self.reset.insert(item.clone());
             }
         }
@@ -126,19 +121,16 @@ impl Desired {
     /// Returns the values with invisible characters at an end, which are sent with them, and describes the characters.
     #[must_use]
     pub fn invisible(&self) -> Vec<String> {
-        let all = self.values.applications.iter().map(|(name, values)| (name.as_str(), values));
-        let given = all.chain([(GLOBAL, &self.values.global)]).flat_map(|(place, values)| {
-            let standard = values.standard.iter().map(move |(key, text)| (Item::standard(place, key), text.as_str()));
-            let secured = values.secured.iter();
-            standard.chain(secured.map(move |(key, text)| (Item::secured(place, key), text.expose_secret())))
-        });
+        let visible = self.values.visible.iter().filter(|(item, _)| item.kind == Kind::Standard);
+        let secured = self.values.secured.iter().map(|(item, text)| (item, text.expose_secret()));
+        let given = visible.map(|(item, text)| (item, text.as_str())).chain(secured);
         given.filter_map(|(item, text)| Some(format!("{item} ({})", invisible_ends(text)?))).collect()
     }
 
     /// Returns the digests that stand for the values. `ignored`: values that comparisons leave out.
     #[must_use]
     pub fn wanted(&self, digests: &DigestKey, ignored: &BTreeSet<Item>) -> DesiredPayload {
-        let (names, mut values) = (Names::of(&self.values), self.values.visible());
+        let (names, mut values) = (Names::of(&self.values), self.values.visible.clone());
         values.retain(|item, _| !ignored.contains(item));
         DesiredPayload {
             payload: Payload {
@@ -153,7 +145,7 @@ impl Desired {
 }
 
 /// Converts a retry policy to what is sent.
-fn retry_policy(policy: &crate::crd::RetryPolicy) -> RetryPolicy {
+fn sent_retry_policy(policy: &crate::crd::RetryPolicy) -> RetryPolicy {
     let strategy = match policy.strategy {
         RetryStrategy::Immediate => "immediate",
         RetryStrategy::ExponentialBackoff => "exponential-backoff",
@@ -179,6 +171,7 @@ pub fn from_spec(
 ) -> Result<Desired, Unready> {
     let mut gather = Gather {
         contents,
+        declared,
         desired: Desired::default(),
         missing: Missing::default(),
         unusable: BTreeMap::new(),
@@ -186,15 +179,15 @@ pub fn from_spec(
     };
     for application in &spec.configurations {
         let name = &application.application_name;
-        let keys = declared.map(|declared| declared.applications.get(name).cloned().unwrap_or_default());
-        let mut values = gather.values(name, &application.values, keys.as_ref());
-        values.schedule.clone_from(&application.schedule);
-        values.retry_policy = application.retry_policy.as_ref().map(retry_policy);
-        gather.desired.values.applications.insert(name.clone(), values);
+        gather.values(name, &application.values);
+        let values = &mut gather.desired.values;
+        values.applications.insert(name.clone());
+        values.visible.extend(application.schedule.iter().map(|schedule| (Item::schedule(name), schedule.clone())));
+        let policy = application.retry_policy.as_ref().map(sent_retry_policy);
+        values.visible.extend(policy.iter().flat_map(|policy| retry_policy(name, policy)));
     }
     if let Some(global) = &spec.global_configuration {
-        let keys = declared.map(|declared| declared.global.clone());
-        gather.desired.values.global = gather.values(GLOBAL, global, keys.as_ref());
+        gather.values(GLOBAL, global);
     }
     gather.desired.sources = contents.values().flatten().map(|content| content.source.clone()).collect();
     gather.finish()
@@ -202,6 +195,7 @@ pub fn from_spec(
 
 struct Gather<'a> {
     contents: &'a Contents,
+    declared: Option<&'a Declared>,
     desired: Desired,
     missing: Missing,
     unusable: BTreeMap<Reference, ConditionUpdate>,
@@ -209,46 +203,40 @@ struct Gather<'a> {
 }
 
 impl<'a> Gather<'a> {
-    /// Returns the values of an application, or the global ones for [`GLOBAL`].
-    fn values(
-        &mut self,
-        application: &str,
-        spec: &ConfigurationValues,
-        declared: Option<&DeclaredKeys>,
-    ) -> ApplicationValues {
-        let mut values = ApplicationValues::default();
+    /// Adds the values of an application, or the global ones for [`GLOBAL`].
+    fn values(&mut self, application: &str, spec: &ConfigurationValues) {
         let place = place(application);
         for from in &spec.standard_configuration_from {
             let prefix = from.prefix.as_deref().unwrap_or_default();
-            let keys = declared.map(|declared| &declared.standard);
             let field = format!("standardConfigurationFrom of {place}");
             let object = (Named::ConfigMap, from.config_map_ref.name.as_str());
-            values.standard.extend(self.all(object, &field, prefix, keys));
+            let all = self.all(object, &field, &Item::standard(application, prefix));
+            self.desired.values.visible.extend(all);
         }
         for value in &spec.standard_configuration {
-            let text = self.standard(application, value);
             // An empty value occurs only where nothing is sent.
-            values.standard.insert(value.key.clone(), text.unwrap_or_default());
+            let text = self.standard(application, value).unwrap_or_default();
+            self.desired.values.visible.insert(Item::standard(application, &value.key), text);
         }
         for from in &spec.secured_configuration_from {
             let prefix = from.prefix.as_deref().unwrap_or_default();
-            let keys = declared.map(|declared| &declared.secured);
             let field = format!("securedConfigurationFrom of {place}");
             let object = (Named::Secret, from.secret_ref.name.as_str());
-            let all = self.all(object, &field, prefix, keys).into_iter();
-            values.secured.extend(all.map(|(key, text)| (key, SecretString::from(text))));
+            let all = self.all(object, &field, &Item::secured(application, prefix)).into_iter();
+            self.desired.values.secured.extend(all.map(|(item, text)| (item, SecretString::from(text))));
         }
         for value in &spec.secured_configuration {
             let reference = &value.value_from.secret_key_ref;
             let field = format!("{} of {place}", value.key);
             let object = (Named::Secret, reference.name.as_str());
             let text = self.one(object, &reference.key, &field).unwrap_or_default();
-            values.secured.insert(value.key.clone(), SecretString::from(text));
+            self.desired.values.secured.insert(Item::secured(application, &value.key), SecretString::from(text));
         }
-        for key in values.standard.keys().filter(|key| values.secured.contains_key(*key)) {
+        let Values { visible, secured, .. } = &self.desired.values;
+        let own = secured.keys().filter(|item| item.application == application);
+        for Item { key, .. } in own.filter(|item| visible.contains_key(&Item::standard(application, &item.key))) {
             self.invalid.push(format!("{place}: {key} is both plain and secured; remove one of the two"));
         }
-        values
     }
 
     /// Returns one plain value.
@@ -297,26 +285,24 @@ impl<'a> Gather<'a> {
         self.text(kind, object, key, value)
     }
 
-    /// Returns every key of an object that the connector declares. `field`: the field that needs the object.
-    fn all(
-        &mut self,
-        (kind, object): (Named, &str),
-        field: &str,
-        prefix: &str,
-        declared: Option<&BTreeSet<String>>,
-    ) -> Vec<(String, String)> {
+    /// Returns every key of an object that the connector declares. `field`: the field that needs the object; `prefix`: the
+    /// name of the value for an empty key.
+    fn all(&mut self, (kind, object): (Named, &str), field: &str, prefix: &Item) -> Vec<(Item, String)> {
+        let is_own = |item: &&Item| {
+            (item.kind, &item.application) == (prefix.kind, &prefix.application) && item.key.starts_with(&prefix.key)
+        };
         let Some(content) = self.content(kind, object, field) else {
             // The missing object may contain any of them.
-            let may = declared.into_iter().flatten().filter(|name| name.starts_with(prefix));
-            return may.map(|name| (name.clone(), String::new())).collect();
+            let may = self.declared.into_iter().flat_map(|declared| declared.keys.keys()).filter(is_own);
+            return may.map(|item| (item.clone(), String::new())).collect();
         };
         let mut found = Vec::new();
         for (key, value) in &content.data {
-            let name = format!("{prefix}{key}");
-            if declared.is_some_and(|declared| !declared.contains(&name)) {
-                self.desired.undeclared.push(format!("{name} of {} {object}", kind.as_str()));
+            let item = Item { key: format!("{}{key}", prefix.key), ..prefix.clone() };
+            if self.declared.is_some_and(|declared| !declared.keys.contains_key(&item)) {
+                self.desired.undeclared.push(format!("{} of {} {object}", item.key, kind.as_str()));
             } else if let Some(text) = self.text(kind, object, key, value) {
-                found.push((name, text));
+                found.push((item, text));
             }
         }
         found
@@ -353,9 +339,4 @@ impl<'a> Gather<'a> {
         };
         Err(Unready { condition, names, among_files })
     }
-}
-
-/// Names an application, or the global values, in messages.
-fn place(application: &str) -> String {
-    if application == GLOBAL { "globalConfiguration".to_owned() } else { format!("application {application}") }
 }

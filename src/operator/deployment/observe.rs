@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use connect_api::api::PageRequest;
 use connect_api::model::{
-    ApplicationType, ConfigurationValue, DeclaredApplication, DeclaredGlobal, Deployment, DeploymentStatus, SecuredKey,
-    StandardKey,
+    ConfigurationValue, DeclaredApplication, DeclaredGlobal, Deployment, DeploymentStatus, SecuredKey, StandardKey,
 };
 use connect_api::{ApiError, ConnectApi, Selector};
 use jiff::Timestamp;
@@ -19,7 +18,7 @@ use secrecy::SecretSlice;
 use sha2::{Digest as _, Sha256};
 
 use super::cache::LocalCache;
-use super::declared::{Declared, DeclaredKeys};
+use super::declared::{Declared, DeclaredKey};
 use super::desired::Contents;
 use super::persisted::{Observation, ObservedDeployment, OperationState, OperationType, PersistedState, Phase};
 use crate::operator::cluster::objects::secret;
@@ -31,7 +30,8 @@ use crate::operator::object_ref::ObjectRef;
 use crate::operator::remote::Remote;
 use crate::operator::reporting::refusal::{self, Access};
 use crate::operator::values::digest::hex;
-use crate::operator::values::names::{self, GLOBAL, Item, Names};
+use crate::operator::values::names::{GLOBAL, Item, Names};
+use crate::operator::values::retry_policy;
 
 /// An observation older than this is not used, even if nothing was written since.
 const LONGEST_AGE: std::time::Duration = std::time::Duration::from_secs(30);
@@ -229,15 +229,15 @@ pub fn phase(status: &DeploymentStatus) -> Phase {
 }
 
 fn visible(record: &Deployment) -> impl Iterator<Item = (Item, String)> {
-    fn plain(value: &ConfigurationValue) -> (&String, &String) {
-        (&value.key, &value.value)
-    }
-    let applications = record.applications.iter().flat_map(|it| {
-        let standard = it.standard_configuration.iter().map(plain);
-        names::visible(&it.application_name, standard, it.schedule.as_ref(), it.retry_policy.as_ref())
+    let plain = |place, value: &ConfigurationValue| (Item::standard(place, &value.key), value.value.clone());
+    let applications = record.applications.iter().flat_map(move |it| {
+        let name = &it.application_name;
+        let standard = it.standard_configuration.iter().map(move |value| plain(name, value));
+        let schedule = it.schedule.iter().map(|schedule| (Item::schedule(name), schedule.clone()));
+        standard.chain(schedule).chain(it.retry_policy.iter().flat_map(|policy| retry_policy(name, policy)))
     });
     let global = record.global_configuration.iter().flat_map(|global| &global.standard_configuration);
-    applications.chain(names::visible(GLOBAL, global.map(plain), None, None))
+    applications.chain(global.map(move |value| plain(GLOBAL, value)))
 }
 
 /// Returns the secured values that a record lists: only their names, because what is shown in place of a value proves
@@ -254,23 +254,24 @@ fn secured(record: &Deployment) -> Names {
 /// Returns what a connector declares; `None`: it is not known.
 #[must_use]
 pub fn declared(applications: Option<&Vec<DeclaredApplication>>, global: Option<&DeclaredGlobal>) -> Option<Declared> {
-    let applications = applications?.iter().map(|it| {
-        let kind = Some(it.application_type.clone());
-        let keys = declared_keys(kind, &it.standard_configuration, &it.secured_configuration);
-        (it.application_name.clone(), keys)
-    });
-    let global = global.map(|it| declared_keys(None, &it.standard_configuration, &it.secured_configuration));
-    Some(Declared { applications: applications.collect(), global: global.unwrap_or_default() })
+    let mut declared = Declared::default();
+    for it in applications? {
+        declared.applications.insert(it.application_name.clone(), it.application_type.clone());
+        declared.keys.extend(keys(&it.application_name, &it.standard_configuration, &it.secured_configuration));
+    }
+    declared
+        .keys
+        .extend(global.iter().flat_map(|it| keys(GLOBAL, &it.standard_configuration, &it.secured_configuration)));
+    Some(declared)
 }
 
-fn declared_keys(kind: Option<ApplicationType>, standard: &[StandardKey], secured: &[SecuredKey]) -> DeclaredKeys {
-    let plain = standard.iter().filter(|it| it.required && it.default.is_none()).map(|it| &it.key);
-    let hidden = secured.iter().filter(|it| it.required).map(|it| &it.key);
-    DeclaredKeys {
-        application_type: kind,
-        standard: standard.iter().map(|declared| declared.key.clone()).collect(),
-        secured: secured.iter().map(|declared| declared.key.clone()).collect(),
-        defaults: standard.iter().filter_map(|it| Some((it.key.clone(), it.default.clone()?))).collect(),
-        required: plain.chain(hidden).cloned().collect(),
-    }
+fn keys(place: &str, standard: &[StandardKey], secured: &[SecuredKey]) -> impl Iterator<Item = (Item, DeclaredKey)> {
+    let standard = standard.iter().map(move |it| {
+        let required = it.required && it.default.is_none();
+        (Item::standard(place, &it.key), DeclaredKey { default: it.default.clone(), required })
+    });
+    let secured = secured
+        .iter()
+        .map(move |it| (Item::secured(place, &it.key), DeclaredKey { default: None, required: it.required }));
+    standard.chain(secured)
 }

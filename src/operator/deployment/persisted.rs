@@ -333,8 +333,7 @@ impl ObservedDeployment {
     /// Whether it shows the default that the connector declares for a plain value.
     #[must_use]
     pub fn shows_default(&self, item: &Item) -> bool {
-        let declared = self.declared.as_ref().and_then(|declared| declared.of(&item.application));
-        let default = declared.and_then(|declared| declared.defaults.get(&item.key));
+        let default = self.declared.as_ref().and_then(|declared| declared.default_of(item));
         default.is_some() && self.values.get(item) == default
     }
 }

@@ -8,10 +8,11 @@ use std::collections::BTreeSet;
 use connect_api::model::{ApplicationType, IsPreviewable};
 
 use super::application_urls;
-use super::declared::{Declared, DeclaredKeys};
+use super::declared::Declared;
 use super::desired::UrlValue;
 use crate::operator::remote::RegistryConnector;
-use crate::operator::values::{ApplicationValues, Values};
+use crate::operator::values::names::{GLOBAL, Item, Kind};
+use crate::operator::values::{RETRY_STRATEGY, Values, place};
 
 /// Least similarity (Jaro-Winkler) of a name that a message suggests.
 const LIKENESS: f64 = 0.8;
@@ -36,16 +37,14 @@ pub(super) fn of_offering(region: &str, offering: &RegistryConnector) -> Vec<Str
 /// Compares the values with what a connector declares.
 pub(super) fn of_values(values: &Values, url_values: &[UrlValue], declared: &Declared) -> Vec<String> {
     let names: BTreeSet<&str> = declared.applications.keys().map(String::as_str).collect();
-    let unknown = values.applications.keys().filter(|name| !names.contains(name.as_str()));
+    let unknown = values.applications.iter().filter(|name| !names.contains(name.as_str()));
     let unknown = unknown.map(|name| format!("the connector has no application {name}{}", others(name, &names)));
     let mut problems: Vec<String> = unknown.collect();
-    let none = ApplicationValues::default();
-    for (name, keys) in &declared.applications {
-        let given = values.applications.get(name).unwrap_or(&none);
-        of_keys(&format!("application {name}"), keys, given, &mut problems);
-        problems.extend(retry_policy(name, keys, given));
+    for (name, kind) in &declared.applications {
+        of_keys(name, declared, values, &mut problems);
+        problems.extend(retry_policy(name, kind, values));
     }
-    of_keys("globalConfiguration", &declared.global, &values.global, &mut problems);
+    of_keys(GLOBAL, declared, values, &mut problems);
     problems.extend(url_values.iter().filter_map(|value| of_url(value, declared, &names)));
     problems
 }
@@ -53,49 +52,47 @@ pub(super) fn of_values(values: &Values, url_values: &[UrlValue], declared: &Dec
 /// Finds a value that is the URL of an application which never gets one, or which the connector does not have.
 fn of_url(value: &UrlValue, declared: &Declared, names: &BTreeSet<&str>) -> Option<String> {
     let (item, name) = (&value.item, &value.application);
-    let Some(keys) = declared.applications.get(name) else {
+    let Some(kind) = declared.applications.get(name) else {
         let others = others(name, names);
         return Some(format!("{item} takes the URL of application {name}, which does not exist{others}"));
     };
-    let kind = keys.application_type.as_ref().filter(|kind| application_urls::has_none(kind))?;
-    let kind = kind.as_str();
+    let kind = Some(kind).filter(|kind| application_urls::has_none(kind))?.as_str();
     Some(format!("{item} takes the URL of application {name}, which is of type {kind} and never has one"))
 }
 
 /// Finds a retry policy where it has no effect: only messages of an event application are redelivered. An unknown type
 /// is not a problem.
-fn retry_policy(name: &str, keys: &DeclaredKeys, given: &ApplicationValues) -> Option<String> {
-    let takes_one = |kind: &&ApplicationType| matches!(kind, ApplicationType::Event | ApplicationType::Other(_));
-    let kind = keys.application_type.as_ref().filter(|kind| given.retry_policy.is_some() && !takes_one(kind))?;
-    Some(format!(
-        "application {name} takes no retryPolicy: it is of type {}, and only type event takes one",
-        kind.as_str()
-    ))
+fn retry_policy(name: &str, kind: &ApplicationType, values: &Values) -> Option<String> {
+    let takes_one = matches!(kind, ApplicationType::Event | ApplicationType::Other(_));
+    let has_one = values.visible.contains_key(&Item::retry_policy(name, RETRY_STRATEGY));
+    (has_one && !takes_one).then(|| {
+        let kind = kind.as_str();
+        format!("application {name} takes no retryPolicy: it is of type {kind}, and only type event takes one")
+    })
 }
 
 /// Compares the values of an application, or the global ones, with the declared keys.
-fn of_keys(place: &str, declared: &DeclaredKeys, given: &ApplicationValues, problems: &mut Vec<String>) {
-    let plain: BTreeSet<&String> = given.standard.keys().collect();
-    let hidden: BTreeSet<&String> = given.secured.keys().collect();
-    let lists = [
-        ("plain", &plain, &declared.standard, "secured", &declared.secured),
-        ("secured", &hidden, &declared.secured, "plain", &declared.standard),
-    ];
-    for (kind, given, keys, other_kind, other_keys) in lists {
-        for key in given.iter().filter(|key| !keys.contains(**key)) {
-            problems.push(if other_keys.contains(*key) {
-                format!("{place} declares {key} as {other_kind}, not as {kind}: move it to the other list")
+fn of_keys(application: &str, declared: &Declared, values: &Values, problems: &mut Vec<String>) {
+    let place = place(application);
+    let own = |item: &&Item| item.application == application;
+    let lists = [(Kind::Standard, Kind::Secured), (Kind::Secured, Kind::Standard)];
+    for (kind, other) in lists {
+        let given = values.visible.keys().chain(values.secured.keys()).filter(own).filter(|item| item.kind == kind);
+        for item in given.filter(|item| !declared.keys.contains_key(*item)) {
+            let (key, words) = (&item.key, [kind, other].map(Kind::as_str));
+            problems.push(if declared.keys.contains_key(&Item { kind: other, ..item.clone() }) {
+                format!("{place} declares {key} as {}, not as {}: move it to the other list", words[1], words[0])
             } else {
-                let all = keys.iter().chain(other_keys).map(String::as_str).collect();
+                let all = declared.keys.keys().filter(own).map(|item| item.key.as_str()).collect();
                 format!("{place} has no key {key}{}", others(key, &all))
             });
         }
     }
-    for (kind, given, keys, ..) in lists {
-        let missing = keys.iter().filter(|key| declared.required.contains(*key) && !given.contains(key));
-        let missing: Vec<&str> = missing.map(String::as_str).collect();
+    for (kind, _) in lists {
+        let keys = declared.keys.iter().filter(|(item, key)| own(item) && item.kind == kind && key.required);
+        let missing: Vec<_> = keys.filter(|(item, _)| !values.has(item)).map(|(item, _)| item.key.as_str()).collect();
         if !missing.is_empty() {
-            problems.push(format!("{place} requires a value for the {kind} {}", missing.join(", ")));
+            problems.push(format!("{place} requires a value for the {} {}", kind.as_str(), missing.join(", ")));
         }
     }
 }

@@ -1,11 +1,9 @@
 //! Tables of [`super`].
 
-use connect_api::model::RetryPolicy;
 use serde_json::json;
 
 use super::super::observe;
 use super::*;
-use crate::operator::values::names::Item;
 
 /// What the connector of these tests declares.
 fn offering(change: &serde_json::Value) -> RegistryConnector {
@@ -46,15 +44,31 @@ fn found(values: &Values, region: &str, offering: &RegistryConnector) -> Vec<Str
 
 fn good() -> Values {
     let mut values = Values::default();
-    let service = values.applications.entry("service".into()).or_default();
-    service.standard.insert("REGION".into(), "eu".into());
-    service.secured.insert("API_TOKEN".into(), "secret".to_owned().into());
-    values.global.standard.insert("CURRENCY".into(), "EUR".into());
+    values.applications.insert("service".into());
+    give(&mut values, &Item::standard("service", "REGION"), "eu");
+    give(&mut values, &Item::secured("service", "API_TOKEN"), "secret");
+    give(&mut values, &Item::standard(GLOBAL, "CURRENCY"), "EUR");
     values
 }
 
-fn service(values: &mut Values) -> &mut ApplicationValues {
-    values.applications.entry("service".into()).or_default()
+fn give(values: &mut Values, item: &Item, text: &str) {
+    match item.kind {
+        Kind::Secured => drop(values.secured.insert(item.clone(), text.into())),
+        _ => drop(values.visible.insert(item.clone(), text.into())),
+    }
+}
+
+fn take(values: &mut Values, item: &Item) {
+    values.visible.remove(item);
+    values.secured.remove(item);
+}
+
+fn plain(key: &str) -> Item {
+    Item::standard("service", key)
+}
+
+fn secured(key: &str) -> Item {
+    Item::secured("service", key)
 }
 
 type Row = (&'static str, fn(&mut Values), &'static [&'static str]);
@@ -63,31 +77,23 @@ type Row = (&'static str, fn(&mut Values), &'static [&'static str]);
 fn required_values_that_are_empty_are_found() {
     let rows: [Row; 6] = [
         ("none", |_| {}, &[]),
-        (
-            "a plain one",
-            |values| drop(service(values).standard.insert("REGION".into(), String::new())),
-            &["service/REGION"],
-        ),
-        (
-            "a secured one",
-            |values| drop(service(values).secured.insert("API_TOKEN".into(), String::new().into())),
-            &["service/API_TOKEN (secured)"],
-        ),
+        ("a plain one", |values| give(values, &plain("REGION"), ""), &["service/REGION"]),
+        ("a secured one", |values| give(values, &secured("API_TOKEN"), ""), &["service/API_TOKEN (secured)"]),
         (
             "a global one",
-            |values| drop(values.global.standard.insert("CURRENCY".into(), String::new())),
+            |values| give(values, &Item::standard(GLOBAL, "CURRENCY"), ""),
             &["globalConfiguration/CURRENCY"],
         ),
         (
             "those that need not have a value",
             |values| {
-                service(values).standard.insert("MODE".into(), String::new());
-                service(values).standard.insert("LOG_LEVEL".into(), String::new());
-                service(values).secured.insert("SPARE_TOKEN".into(), String::new().into());
+                give(values, &plain("MODE"), "");
+                give(values, &plain("LOG_LEVEL"), "");
+                give(values, &secured("SPARE_TOKEN"), "");
             },
             &[],
         ),
-        ("one that is not given is another problem", |values| drop(service(values).standard.remove("REGION")), &[]),
+        ("one that is not given is another problem", |values| take(values, &plain("REGION")), &[]),
     ];
     let offering = offering(&json!({}));
     for (case, change, expected) in rows {
@@ -107,7 +113,7 @@ fn misnamed() -> Vec<Row> {
         (
             "unknown application",
             |values| {
-                values.applications.insert("servce".into(), ApplicationValues::default());
+                values.applications.insert("servce".into());
             },
             &[
                 "the connector has no application servce: did you mean service? (it has cleanup, orbit, orders, service)",
@@ -116,15 +122,15 @@ fn misnamed() -> Vec<Row> {
         (
             "unknown and unlike any",
             |values| {
-                values.applications.insert("zzz".into(), ApplicationValues::default());
+                values.applications.insert("zzz".into());
             },
             &["the connector has no application zzz (it has cleanup, orbit, orders, service)"],
         ),
         (
             "unknown key, and so a required one is missing",
             |values| {
-                let token = service(values).secured.remove("API_TOKEN").expect("the value exists");
-                service(values).secured.insert("API_TOKN".into(), token);
+                take(values, &secured("API_TOKEN"));
+                give(values, &secured("API_TOKN"), "secret");
             },
             &[
                 "application service has no key API_TOKN: did you mean API_TOKEN? (it has API_TOKEN, LOG_LEVEL, MODE, REGION, SPARE_TOKEN)",
@@ -134,7 +140,7 @@ fn misnamed() -> Vec<Row> {
         (
             "another case",
             |values| {
-                service(values).standard.insert("log_level".into(), "debug".into());
+                give(values, &plain("log_level"), "debug");
             },
             &[
                 "application service has no key log_level: did you mean LOG_LEVEL? (it has API_TOKEN, LOG_LEVEL, MODE, REGION, SPARE_TOKEN)",
@@ -143,14 +149,14 @@ fn misnamed() -> Vec<Row> {
         (
             "secured, given as plain",
             |values| {
-                service(values).standard.insert("SPARE_TOKEN".into(), "x".into());
+                give(values, &plain("SPARE_TOKEN"), "x");
             },
             &["application service declares SPARE_TOKEN as secured, not as plain: move it to the other list"],
         ),
         (
             "plain, given as a secret",
             |values| {
-                service(values).secured.insert("MODE".into(), "x".to_owned().into());
+                give(values, &secured("MODE"), "x");
             },
             &["application service declares MODE as plain, not as secured: move it to the other list"],
         ),
@@ -158,7 +164,7 @@ fn misnamed() -> Vec<Row> {
             "retry policies, also of an event application and of one whose type is not known",
             |values| {
                 for name in ["cleanup", "orbit", "orders"] {
-                    values.applications.entry(name.into()).or_default().retry_policy = Some(RetryPolicy::default());
+                    give(values, &Item::retry_policy(name, RETRY_STRATEGY), "immediate");
                 }
             },
             &["application cleanup takes no retryPolicy: it is of type job, and only type event takes one"],
@@ -166,7 +172,7 @@ fn misnamed() -> Vec<Row> {
         (
             "no key is declared",
             |values| {
-                values.applications.entry("cleanup".into()).or_default().standard.insert("A".into(), "1".into());
+                give(values, &Item::standard("cleanup", "A"), "1");
             },
             &["application cleanup has no key A; it has none"],
         ),
@@ -179,13 +185,13 @@ fn missing() -> Vec<Row> {
         (
             "required and without default",
             |values| {
-                service(values).standard.clear();
+                take(values, &plain("REGION"));
             },
             &["application service requires a value for the plain REGION"],
         ),
         (
             "an application without any value",
-            |values| values.applications.clear(),
+            |values| values.leave_out(&["service".to_owned()].into()),
             &[
                 "application service requires a value for the plain REGION",
                 "application service requires a value for the secured API_TOKEN",
@@ -194,8 +200,8 @@ fn missing() -> Vec<Row> {
         (
             "global ones",
             |values| {
-                values.global.standard.clear();
-                values.global.secured.insert("KEY".into(), "x".to_owned().into());
+                take(values, &Item::standard(GLOBAL, "CURRENCY"));
+                give(values, &Item::secured(GLOBAL, "KEY"), "x");
             },
             &[
                 "globalConfiguration has no key KEY (it has CURRENCY)",
@@ -205,8 +211,8 @@ fn missing() -> Vec<Row> {
         (
             "all at once",
             |values| {
-                values.applications.clear();
-                values.global.standard.clear();
+                values.leave_out(&["service".to_owned()].into());
+                take(values, &Item::standard(GLOBAL, "CURRENCY"));
             },
             &[
                 "application service requires a value for the plain REGION",
@@ -229,7 +235,7 @@ fn each_problem_is_reported_with_the_names_that_exist() {
 #[test]
 fn what_is_not_known_is_not_a_problem() {
     let mut values = good();
-    values.applications.insert("anything".into(), ApplicationValues::default());
+    values.applications.insert("anything".into());
     let unknown = offering(&json!({"configurations": null, "supportedRegions": null}));
     assert_eq!(found(&values, "europe-west1.gcp", &unknown), Vec::<String>::new());
 }

@@ -146,6 +146,7 @@ impl Registered {
             // Nothing can be sent to applications that the deployment lacks.
             let missing = record.filter(|_| !call.creates()).map(applications::missing).unwrap_or_default();
             declared.applications.retain(|name, _| !missing.contains(name));
+            declared.keys.retain(|item, _| !missing.contains(&item.application));
             problems.extend(preflight::of_values(&desired.values, &desired.url_values, &declared));
         }
         let by_registry = by_registry && !problems.is_empty();

@@ -136,7 +136,7 @@ fn a_call_is_compared_with_what_the_version_declares_that_it_deploys() {
         ("an undeploy", json!({}), registered(2, a), Some(record(1, a, &["a"])), Undeploy, ("", false)),
     ] {
         let mut desired = Desired::default();
-        desired.values.applications.entry("b".into()).or_default();
+        desired.values.applications.insert("b".into());
         let (problems, by_registry) = registered.problems(&object(&spec), &desired, "a.b", record.as_ref(), call);
         let problems = problems.join("; ");
         assert!(problems.contains(expected.0) && problems.is_empty() == expected.0.is_empty(), "{case}: {problems}");

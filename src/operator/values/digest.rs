@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
+use super::Values;
 use super::names::{Difference, Item, Kind, Names, VisibleValues};
-use super::{Values, retry_policy_members};
 
 /// Length of a digest key in bytes: the output size of SHA-256 (RFC 2104 section 3).
 pub const KEY_LENGTH: usize = 32;
@@ -44,32 +44,11 @@ impl DigestKey {
     #[allow(clippy::missing_panics_doc, reason = "HMAC takes keys of any length (RFC 2104 section 2)")]
     pub fn digest(&self, values: &Values) -> Digest {
         let mut hash = self.hash();
-        for (name, application) in &values.applications {
-            // An application without values must give the same digest as an absent one.
-            if application.is_empty() {
-                continue;
-            }
-            feed(&mut hash, &["application", name]);
-            for (key, value) in &application.standard {
-                feed(&mut hash, &["standard", key, value]);
-            }
-            for (key, value) in &application.secured {
-                feed(&mut hash, &["secured", key, value.expose_secret()]);
-            }
-            if let Some(schedule) = &application.schedule {
-                feed(&mut hash, &["schedule", schedule]);
-            }
-            if let Some(policy) = &application.retry_policy {
-                for (member, value) in retry_policy_members(policy) {
-                    feed(&mut hash, &["retry policy", member, &value]);
-                }
-            }
-        }
-        for (key, value) in &values.global.standard {
-            feed(&mut hash, &["global standard", key, value]);
-        }
-        for (key, value) in &values.global.secured {
-            feed(&mut hash, &["global secured", key, value.expose_secret()]);
+        let visible = values.visible.iter().map(|(item, text)| (item, text.as_str()));
+        let secured = values.secured.iter().map(|(item, text)| (item, text.expose_secret()));
+        // An application without values gives the same digest as an absent one.
+        for (Item { kind, application, key }, text) in visible.chain(secured) {
+            feed(&mut hash, &[kind.as_str(), application, key, text]);
         }
         self.digest_of(hash)
     }
@@ -202,21 +181,19 @@ pub fn hex(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::operator::values::ApplicationValues;
     use connect_api::model::RetryPolicy;
 
     use super::*;
+    use crate::operator::values::retry_policy;
 
     fn values(standard: &[(&str, &str)], secured: &[(&str, &str)], schedule: Option<&str>) -> Values {
-        let application = ApplicationValues {
-            standard: standard.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect(),
-            secured: secured.iter().map(|(key, value)| ((*key).into(), (*value).to_owned().into())).collect(),
-            schedule: schedule.map(Into::into),
-            retry_policy: None,
-        };
+        let standard = standard.iter().map(|(key, value)| (Item::standard("service", key), (*value).into()));
+        let secured = secured.iter().map(|(key, value)| (Item::secured("service", key), (*value).into()));
+        let schedule = schedule.map(|schedule| (Item::schedule("service"), schedule.into()));
         Values {
-            applications: BTreeMap::from([("service".to_owned(), application)]),
-            global: ApplicationValues::default(),
+            applications: ["service".to_owned()].into(),
+            visible: standard.chain(schedule).collect(),
+            secured: secured.collect(),
         }
     }
 
@@ -242,11 +219,11 @@ mod tests {
         let key = DigestKey::new([7; KEY_LENGTH]);
         let without = values(&[("A", "1")], &[("B", "2")], Some("0 * * * *"));
         // A digest must stay the same with every version: upgrading must not redeploy anything.
-        let earlier = "5f4a3f07:f6cb90187b073f0a5a3892360e82896d";
+        let earlier = "5f4a3f07:0ad3a5206c7b87e06e3f19e3709081cc";
         assert_eq!(key.digest(&without).to_string(), earlier);
         let with = |policy: RetryPolicy| {
             let mut values = without.clone();
-            values.applications.get_mut("service").expect("it is there").retry_policy = Some(policy);
+            values.visible.extend(retry_policy("service", &policy));
             key.digest(&values).to_string()
         };
         let backoff = RetryPolicy {

@@ -6,10 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use connect_api::model::RetryPolicy;
 use serde::{Deserialize, Serialize};
 
-use super::{RETRY_STRATEGY, Values, retry_policy_members};
+use super::{RETRY_STRATEGY, Values};
 
 /// Stands for all applications in place of an application name.
 pub const GLOBAL: &str = "";
@@ -25,6 +24,19 @@ pub enum Kind {
     RetryPolicy,
     /// A plain value, visible to anyone who may read the deployment.
     Standard,
+}
+
+impl Kind {
+    /// Returns the word that stands for it in digests and messages.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Secured => "secured",
+            Self::Schedule => "schedule",
+            Self::RetryPolicy => "retryPolicy",
+            Self::Standard => "plain",
+        }
+    }
 }
 
 /// The name of one value.
@@ -146,12 +158,7 @@ impl Names {
     /// Returns the names of these values.
     #[must_use]
     pub fn of(values: &Values) -> Self {
-        let mut names: Self = values.visible().into_keys().collect();
-        let all = values.applications.iter().map(|(name, values)| (name.as_str(), values));
-        for (place, values) in all.chain([(GLOBAL, &values.global)]) {
-            names.0.extend(values.secured.keys().map(|key| Item::secured(place, key)));
-        }
-        names
+        values.visible.keys().chain(values.secured.keys()).cloned().collect()
     }
 
     /// Returns whether the name is in the set.
@@ -200,31 +207,6 @@ impl FromIterator<Item> for Names {
 /// The values that the service returns, by their names: plain ones, schedules and the fields of retry policies (contract
 /// section 4.4). Values that comparisons ignore (`spec.drift.ignore`) are left out.
 pub type VisibleValues = BTreeMap<Item, String>;
-
-/// Returns the visible values of one application, or the plain ones for [`GLOBAL`].
-pub fn visible<'v>(
-    application: &str,
-    standard: impl Iterator<Item = (&'v String, &'v String)>,
-    schedule: Option<&String>,
-    retry_policy: Option<&RetryPolicy>,
-) -> VisibleValues {
-    let standard = standard.map(|(key, text)| (Item::standard(application, key), text.clone()));
-    let schedule = schedule.map(|schedule| (Item::schedule(application), schedule.clone()));
-    let members = retry_policy.map(retry_policy_members).unwrap_or_default().into_iter();
-    let members = members.map(|(member, text)| (Item::retry_policy(application, member), text));
-    standard.chain(schedule).chain(members).collect()
-}
-
-impl Values {
-    /// Returns the values that the remote shows after they were sent.
-    #[must_use]
-    pub fn visible(&self) -> VisibleValues {
-        let applications = self.applications.iter().flat_map(|(name, values)| {
-            visible(name, values.standard.iter(), values.schedule.as_ref(), values.retry_policy.as_ref())
-        });
-        applications.chain(visible(GLOBAL, self.global.standard.iter(), None, None)).collect()
-    }
-}
 
 /// A visible value that the remote shows otherwise than it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

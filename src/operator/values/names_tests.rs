@@ -1,7 +1,6 @@
 //! Tables of [`super`].
 
 use super::*;
-use crate::operator::values::ApplicationValues;
 use crate::operator::values::digest::{DigestKey, KEY_LENGTH};
 
 fn visible(standard: &[(&str, &str)], schedule: Option<&str>) -> VisibleValues {
@@ -85,22 +84,17 @@ fn rule_7_equal_values_in_two_namespaces_have_different_digests() {
     let values = of_service();
     let names = Names::of(&values);
     assert_ne!(one.digest(&values), other.digest(&values));
-    assert_ne!(one.of_visible(&names, &values.visible()), other.of_visible(&names, &values.visible()));
+    assert_ne!(one.of_visible(&names, &values.visible), other.of_visible(&names, &values.visible));
     assert_eq!(one.digest(&values), key.of_namespace("shop").digest(&values));
 }
 
 fn of_service() -> Values {
-    let service = ApplicationValues {
-        standard: [("A".to_owned(), "1".to_owned())].into(),
-        secured: [("T".to_owned(), "secret".to_owned().into())].into(),
-        schedule: Some("0 5 * * *".to_owned()),
-        ..ApplicationValues::default()
-    };
-    let global = ApplicationValues {
-        secured: [("G".to_owned(), "global".to_owned().into())].into(),
-        ..ApplicationValues::default()
-    };
-    Values { applications: [("service".to_owned(), service)].into(), global }
+    Values {
+        applications: ["service".to_owned()].into(),
+        visible: visible(&[("A", "1")], Some("0 5 * * *")),
+        secured: [(Item::secured("service", "T"), "secret".into()), (Item::secured(GLOBAL, "G"), "global".into())]
+            .into(),
+    }
 }
 
 #[test]

@@ -1,18 +1,18 @@
 //! Which values are sent, depending on spec, Secrets, ConfigMaps and declarations.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use connect_operator::operator::cluster::references::Named;
 use connect_operator::operator::cluster::references::Source;
 use connect_operator::operator::context::content_cache::Content;
-use connect_operator::operator::deployment::declared::{Declared, DeclaredKeys};
+use connect_operator::operator::deployment::declared::{Declared, DeclaredKey};
 use connect_operator::operator::deployment::desired::{Contents, Desired, from_spec};
 use connect_operator::operator::deployment::persisted::{
     Applied, Operation, OperationState, OperationType, PersistedState, Phase, Sources,
 };
 use connect_operator::operator::reporting::reason::Reason;
-use connect_operator::operator::values::ApplicationValues;
-use connect_operator::operator::values::names::{GLOBAL, Item, Names};
+use connect_operator::operator::values::Values;
+use connect_operator::operator::values::names::{GLOBAL, Item, Kind, Names};
 use secrecy::{ExposeSecret, SecretSlice};
 use serde_json::{Value, json};
 
@@ -37,19 +37,18 @@ fn creating() -> Operation {
 
 #[test]
 fn rule_08_a_removed_value_that_was_sent_is_set_to_its_declared_default() {
-    let defaults = |keys: &[(&str, &str)]| DeclaredKeys {
-        defaults: keys.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
-        ..DeclaredKeys::default()
+    let defaults = [
+        ("service", "LEVEL", "info"),
+        ("service", "MODE", "slow"),
+        ("service", "NEVER_SENT", "x"),
+        ("export", "TARGET", "ftp"),
+        ("lost", "LEVEL", "info"),
+        (GLOBAL, "SHOP", "eu"),
+    ];
+    let key = |(place, key, text): &(&str, &str, &str)| {
+        (Item::standard(place, key), DeclaredKey { default: Some((*text).to_owned()), required: false })
     };
-    let declared = Declared {
-        applications: [
-            ("service".to_owned(), defaults(&[("LEVEL", "info"), ("MODE", "slow"), ("NEVER_SENT", "x")])),
-            ("export".to_owned(), defaults(&[("TARGET", "ftp")])),
-            ("lost".to_owned(), defaults(&[("LEVEL", "info")])),
-        ]
-        .into(),
-        global: defaults(&[("SHOP", "eu")]),
-    };
+    let declared = Declared { keys: defaults.iter().map(key).collect(), ..Declared::default() };
     let mut sent = Names::default();
     for (place, key) in [
         ("service", "LEVEL"),
@@ -120,17 +119,17 @@ fn contents(objects: &[Object<'_>]) -> Contents {
 
 /// Returns every value on one line each: `service: A=1`, secured ones with `!`, the global ones without application.
 fn shown(desired: &Desired) -> Vec<String> {
+    let Values { applications, visible, secured } = &desired.values;
     let mut lines = Vec::new();
-    let mut show = |place: &str, values: &ApplicationValues| {
-        lines.extend(values.standard.iter().map(|(key, value)| format!("{place}{key}={value}")));
-        lines.extend(values.secured.iter().map(|(key, value)| format!("{place}!{key}={}", value.expose_secret())));
-        lines.extend(values.schedule.iter().map(|schedule| format!("{place}at {schedule}")));
-        lines.extend(values.retry_policy.iter().map(|policy| format!("{place}retry {}", json!(policy))));
-    };
-    for (name, application) in &desired.values.applications {
-        show(&format!("{name}: "), application);
+    for name in applications.iter().map(String::as_str).chain([GLOBAL]) {
+        let place = if name == GLOBAL { String::new() } else { format!("{name}: ") };
+        let standard = visible.iter().filter(|(item, _)| item.application == name && item.kind == Kind::Standard);
+        lines.extend(standard.map(|(item, value)| format!("{place}{}={value}", item.key)));
+        let secured = secured.iter().filter(|(item, _)| item.application == name);
+        lines.extend(secured.map(|(item, value)| format!("{place}!{}={}", item.key, value.expose_secret())));
+        lines.extend(visible.get(&Item::schedule(name)).map(|schedule| format!("{place}at {schedule}")));
+        lines.extend(desired.values.retry_policy(name).map(|policy| format!("{place}retry {}", json!(policy))));
     }
-    show("", &desired.values.global);
     lines
 }
 
@@ -184,7 +183,7 @@ fn rule_8_every_value_is_taken_from_its_source_in_the_spec() {
         "!SIGN=not named",
     ];
     assert_eq!(shown(&desired), expected);
-    assert!(desired.values.applications.contains_key("job"), "an application without values is included all the same");
+    assert!(desired.values.applications.contains("job"), "an application without values is included all the same");
     let sources: Vec<_> = desired.sources.iter().map(|source| source.uid.as_str()).collect();
     assert_eq!(sources, ["uid-of-tax", "uid-of-settings"]);
 }
@@ -196,32 +195,30 @@ fn rule_14_of_whole_objects_only_declared_keys_are_sent() {
         "standardConfigurationFrom": [{"configMapRef": {"name": "settings"}, "prefix": "X_"}],
         "securedConfigurationFrom": [{"secretRef": {"name": "tax"}}],
     });
-    let keys = |standard: &[&str], secured: &[&str]| DeclaredKeys {
-        standard: standard.iter().map(|key| (*key).to_owned()).collect(),
-        secured: secured.iter().map(|key| (*key).to_owned()).collect(),
-        ..DeclaredKeys::default()
-    };
-    let of_service = |keys: DeclaredKeys| {
-        Some(Declared { applications: BTreeMap::from([("service".to_owned(), keys)]), global: DeclaredKeys::default() })
+    let of_service = |standard: &[&str], secured: &[&str]| {
+        let standard = standard.iter().map(|key| Item::standard("service", key));
+        let keys = standard.chain(secured.iter().map(|key| Item::secured("service", key)));
+        let keys = keys.map(|item| (item, DeclaredKey::default())).collect();
+        Some(Declared { keys, ..Declared::default() })
     };
     let all = &["EXPLICIT=1", "X_A=1", "X_B=2", "!other=not named", "!token=s3cret"][..];
     for (case, declared, expected, undeclared) in [
         ("not readable: all", None, all, &[][..]),
         (
             "some",
-            of_service(keys(&["X_A"], &["token"])),
+            of_service(&["X_A"], &["token"]),
             &["EXPLICIT=1", "X_A=1", "!token=s3cret"],
             &["X_B of ConfigMap settings", "other of Secret tax"],
         ),
         (
             "without the prefix it is another key",
-            of_service(keys(&["A", "B", "X_B"], &["token", "other"])),
+            of_service(&["A", "B", "X_B"], &["token", "other"]),
             &["EXPLICIT=1", "X_B=2", "!other=not named", "!token=s3cret"],
             &["X_A of ConfigMap settings"],
         ),
         (
             "declared as plain, so not secured",
-            of_service(keys(&["X_A", "X_B", "token"], &["other"])),
+            of_service(&["X_A", "X_B", "token"], &["other"]),
             &["EXPLICIT=1", "X_A=1", "X_B=2", "!other=not named"],
             &["token of Secret tax"],
         ),

@@ -17,7 +17,7 @@ pub(super) fn left(applied: &Applied, wanted: &Names) -> Names {
 #[must_use]
 pub fn retained(applied: &Applied, wanted: &Names, observed: &ObservedDeployment) -> Names {
     let ours = own(applied, wanted, observed).into_iter();
-    ours.chain(unwanted(wanted, observed)).collect()
+    ours.chain(unwanted(wanted, observed).cloned()).collect()
 }
 
 /// Whether this resource sent some of it.
@@ -45,17 +45,9 @@ fn may_be_there(item: &Item, observed: &ObservedDeployment) -> bool {
 }
 
 /// Returns visible values that the connector declares and that are not desired.
-fn unwanted(wanted: &Names, observed: &ObservedDeployment) -> Vec<Item> {
-    let Some(declared) = &observed.declared else { return Vec::new() };
-    let applications = declared.applications.iter().map(|(name, keys)| (name.as_str(), keys));
-    let places = applications.chain([(GLOBAL, &declared.global)]);
-    places
-        .flat_map(|(place, keys)| {
-            let standard = keys.standard.iter().map(move |key| Item::standard(place, key));
-            standard.chain(keys.secured.iter().map(move |key| Item::secured(place, key)))
-        })
-        .filter(|item| !wanted.has(item) && observed.shows(item) && !observed.shows_default(item))
-        .collect()
+fn unwanted<'o>(wanted: &Names, observed: &'o ObservedDeployment) -> impl Iterator<Item = &'o Item> {
+    let declared = observed.declared.iter().flat_map(|declared| declared.keys.keys());
+    declared.filter(|item| !wanted.has(item) && observed.shows(item) && !observed.shows_default(item))
 }
 
 /// Whether every desired value was applied, as far as that can be determined without the remote.

@@ -122,7 +122,7 @@ impl Reconciler<'_> {
         desired.resolve(&urls);
         inputs.urls = Some(desired.used(urls));
         inputs.payload = Some(desired.wanted(&self.digests(), &intent::ignored(&self.object)));
-        inputs.masker = Masker::new(desired.values.secrets().map(ExposeSecret::expose_secret));
+        inputs.masker = Masker::new(desired.values.secured.values().map(ExposeSecret::expose_secret));
         // Rule 14.
         let undeclared = (!desired.undeclared.is_empty()).then(|| {
             format!("Not sent, because the connector does not declare them: {}", desired.undeclared.join(", "))

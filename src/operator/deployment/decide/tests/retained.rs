@@ -1,10 +1,8 @@
 //! Rule 8: a redeploy merges, so a value that is no longer desired stays, and is named.
 
-use std::collections::BTreeMap;
-
 use super::build::{Does, Fixture, Row, SETTLED, Stored, check, does, gathered, stored, visible, wanting};
 use crate::operator::deployment::decide::{DesiredPayload, Outcome, retained};
-use crate::operator::deployment::declared::{Declared, DeclaredKeys};
+use crate::operator::deployment::declared::{Declared, DeclaredKey};
 use crate::operator::deployment::persisted::{Observation, ObservedDeployment, OperationType, Phase};
 use crate::operator::values::RETRY_STRATEGY;
 use crate::operator::values::digest::Digest;
@@ -190,15 +188,14 @@ fn rule_8_a_retained_value_is_named_as_long_as_it_may_exist_also_after_the_redep
 #[test]
 fn rule_8_values_of_other_clients_are_reported_too_but_no_defaults() {
     let mut fixture = live();
-    let keys = DeclaredKeys {
-        standard: ["A", "B", "C", "D", "E"].map(str::to_owned).into(),
-        secured: ["T", "U", "V"].map(str::to_owned).into(),
-        defaults: BTreeMap::from([("D".to_owned(), "default".to_owned())]),
-        ..DeclaredKeys::default()
-    };
+    let standard = ["A", "B", "C", "D", "E"].map(|key| Item::standard("service", key));
+    let secured = ["T", "U", "V"].map(|key| Item::secured("service", key));
+    let keys = standard.into_iter().chain(secured).map(|item| {
+        let default = (item.key == "D").then(|| "default".to_owned());
+        (item, DeclaredKey { default, required: false })
+    });
     let observed = observed(&mut fixture);
-    observed.declared =
-        Some(Declared { applications: [("service".to_owned(), keys)].into(), global: DeclaredKeys::default() });
+    observed.declared = Some(Declared { keys: keys.collect(), ..Declared::default() });
     observed.values = visible(&[("A", "1"), ("B", "2"), ("C", "3"), ("D", "default"), ("Z", "not declared")]);
     observed.secured.insert(Item::secured("service", "V"));
     assert_eq!(names(&fixture), ["service/V (secured)", "service/C"]);

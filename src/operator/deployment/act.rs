@@ -100,8 +100,18 @@ pub async fn send(
     let selector = Selector::Id(id.clone().unwrap_or_default());
     let answer = match call {
         CallKind::Create => {
-            let creation = Creation { object, wanted, target, values };
-            return create(api, creation, id.as_deref(), operation.is_first(), send_before).await;
+            let Some(connector) = target.map(Target::reference) else {
+                return Done::without_record(Response::Retryable, None);
+            };
+            let draft = DeploymentDraft {
+                key: Some(wanted.key.clone()),
+                kind: Some(intent::kind(object).into()),
+                connector,
+                configurations: applications(values),
+                global_configuration: Some(global(values)),
+                region: wanted.region.clone(),
+            };
+            return create(api, &draft, &wanted.key, id.as_deref(), operation, send_before).await;
         }
         CallKind::Redeploy | CallKind::Move => {
             let action = RedeployAction {
@@ -139,45 +149,26 @@ async fn undeploy(api: &dyn ConnectApi, selector: &Selector, send_before: Timest
     }
 }
 
-/// What the draft of a create is made of.
-struct Creation<'a> {
-    object: &'a ConnectorDeployment,
-    wanted: &'a DesiredIdentity,
-    target: Option<&'a Target>,
-    values: &'a Values,
-}
-
 /// Rule 1: looks the key up once more, then sends one POST.
 async fn create(
     api: &dyn ConnectApi,
-    creation: Creation<'_>,
+    draft: &DeploymentDraft,
+    key: &str,
     gone: Option<&str>,
-    first: bool,
+    operation: &Operation,
     send_before: Timestamp,
 ) -> Done {
-    let Creation { object, wanted, target, values } = creation;
-    let Some(connector) = target.map(Target::reference) else {
-        return Done::without_record(Response::Retryable, None);
-    };
-    match api.deployment(&Selector::Key(wanted.key.clone())).await {
+    match api.deployment(&Selector::Key(key.to_owned())).await {
         Ok(Some(found)) if gone != Some(found.id.as_str()) => {
             // A repeated create may find the deployment that an earlier attempt created: the next observation decides.
-            let answer = if first { Response::Duplicate } else { Response::Unknown };
+            let answer = if operation.is_first() { Response::Duplicate } else { Response::Unknown };
             return Done::without_record(answer, None);
         }
         Ok(_) => {}
         // This attempt has not sent anything yet.
         Err(error) => return Done::without_record(Response::Retryable, Some(error)),
     }
-    let draft = DeploymentDraft {
-        key: Some(wanted.key.clone()),
-        kind: Some(intent::kind(object).into()),
-        connector,
-        configurations: applications(values),
-        global_configuration: Some(global(values)),
-        region: wanted.region.clone(),
-    };
-    match api.create(&draft, send_before).await {
+    match api.create(draft, send_before).await {
         Ok(record) => accepted(record),
         Err(error) => Done::failed(error),
     }

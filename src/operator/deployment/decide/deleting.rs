@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::super::persisted::{
     DeletionPolicy, Observation, ObservedDeployment, Operation, OperationState, OperationType, PersistedState,
 };
-use super::taking_down::{self, Purpose};
-use super::timing::{Gone, left};
-use super::{CallKind, Decision, Input, LAG, LIMIT, Outcome, QUIET_PERIOD};
+use super::taking_down;
+use super::timing::left;
+use super::{Decision, Input, LAG, LIMIT, Outcome, QUIET_PERIOD};
 
 pub(super) fn decide(input: &Input<'_>, deletion: DeletionPolicy) -> Decision {
     if deletion == DeletionPolicy::Orphan || input.intent.observe_only {
@@ -26,29 +26,28 @@ pub(super) fn decide(input: &Input<'_>, deletion: DeletionPolicy) -> Decision {
         // One 404 is enough after the service accepted a DELETE.
         (Some(_), Some(operation), Observation::Absent { .. }) if is_accepted(operation) => input.remove_finalizer(),
         (Some(_), _, Observation::Absent { .. }) => absent(input),
-        (Some(_), _, Observation::Present(observed)) => taking_down::present(input, observed, &purpose(input)),
+        (Some(_), _, Observation::Present(observed)) => {
+            taking_down::present(input, observed, OperationType::Undeploy, input.cause_of_undeploy())
+        }
     }
 }
 
-fn purpose(input: &Input<'_>) -> Purpose {
-    Purpose { kind: OperationType::Undeploy, call: CallKind::Undeploy, cause: input.cause_of_undeploy() }
+/// Sends a DELETE, for the first time or again.
+fn undeploy(input: &Input<'_>, persisted: PersistedState) -> Decision {
+    taking_down::send(input, persisted, OperationType::Undeploy, input.cause_of_undeploy())
 }
 
 /// The answer to a DELETE tells whether the deployment is gone. While the service refuses one, the reads do (rule 5).
 fn absent(input: &Input<'_>) -> Decision {
-    let purpose = purpose(input);
-    if input.refused_until(&purpose.cause).is_none() {
-        return taking_down::send(input, input.persisted.clone(), &purpose);
+    if input.refused_until(&input.cause_of_undeploy()).is_none() {
+        return undeploy(input, input.persisted.clone());
     }
-    match input.gone(LAG + LIMIT) {
-        Gone::NotYet { since } => input.missing(since),
-        Gone::Proven => {
-            let mut decision = input.remove_finalizer();
-            // What the Event reports as ended.
-            decision.persisted.operation = Some(input.operation(OperationType::Undeploy, None));
-            decision
-        }
-    }
+    input.missing(LAG + LIMIT).unwrap_or_else(|| {
+        let mut decision = input.remove_finalizer();
+        // What the Event reports as ended.
+        decision.persisted.operation = Some(input.operation(OperationType::Undeploy, None));
+        decision
+    })
 }
 
 /// Rule 3: the status was lost with a restored backup, and the annotation names this deployment.
@@ -79,6 +78,5 @@ fn outstanding_create(input: &Input<'_>, operation: &Operation) -> Decision {
 
 /// Notes the id of a deployment that this resource created and whose id was not known.
 fn claim(input: &Input<'_>, observed: &ObservedDeployment) -> Decision {
-    let persisted = PersistedState { id: Some(observed.id.clone()), ..input.persisted.clone() };
-    taking_down::send(input, persisted, &purpose(input))
+    undeploy(input, PersistedState { id: Some(observed.id.clone()), ..input.persisted.clone() })
 }

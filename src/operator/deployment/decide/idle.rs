@@ -10,7 +10,7 @@ use super::super::persisted::{
 use super::creating::create;
 use super::debounce::gather;
 use super::input::serve;
-use super::timing::{Gone, left, pace};
+use super::timing::{left, pace};
 use super::{CallKind, Decision, DesiredPayload, Input, LAG, LIMIT, Outcome, TOO_LONG};
 use super::{recreating, retained};
 use crate::operator::values::digest::Comparison;
@@ -31,16 +31,9 @@ pub(super) fn observe(input: &Input<'_>) -> Decision {
         // Its deployment is gone, and the key belongs to another one.
         Observation::Absent { key_held_by: Some(_) } => input.no_op(Outcome::KeyTaken, None),
         Observation::Absent { key_held_by: None } => input.no_op(Outcome::NothingToObserve, None),
-        Observation::Present(observed) if observed.phase.is_busy() => {
-            let (since, age) = input.busy();
-            let mut decision = input.no_op(Outcome::Observed(observed.phase), Some(pace(age)));
-            decision.transient.busy_since = Some(since);
-            decision
-        }
         Observation::Present(observed) => {
-            let mut decision = input.no_op(Outcome::Observed(observed.phase), None);
-            decision.transient.busy_since = None;
-            decision
+            let again = observed.phase.is_busy().then(|| pace(input.busy_for()));
+            input.no_op(Outcome::Observed(observed.phase), again)
         }
     }
 }
@@ -54,10 +47,7 @@ fn found(input: &Input<'_>, observed: &ObservedDeployment) -> Decision {
         return input.no_op(Outcome::NotAdoptable, None);
     }
     if observed.phase.is_busy() {
-        let (since, age) = input.busy();
-        let mut decision = input.no_op(Outcome::TakingOver, Some(pace(age)));
-        decision.transient.busy_since = Some(since);
-        return decision;
+        return input.no_op(Outcome::TakingOver, Some(pace(input.busy_for())));
     }
     let resting = input.resting(observed, true);
     let quiet = between(resting.since, input.observed_at);
@@ -68,7 +58,6 @@ fn found(input: &Input<'_>, observed: &ObservedDeployment) -> Decision {
     };
     let mut decision = input.no_op(waits.0, waits.1);
     decision.transient.resting = Some(resting);
-    decision.transient.busy_since = None;
     decision
 }
 
@@ -103,22 +92,20 @@ fn take_over(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredP
 
 /// Rule 5: the deployment of this resource was not found.
 fn absent(input: &Input<'_>, key_held_by: Option<&str>) -> Decision {
-    match input.gone(LAG + LIMIT) {
-        Gone::NotYet { since } => input.missing(since),
-        Gone::Proven if key_held_by.is_some() => input.no_op(Outcome::KeyTaken, None),
-        Gone::Proven if input.intent.correct_drift => create(input),
+    match input.missing(LAG + LIMIT) {
+        Some(waits) => waits,
+        None if key_held_by.is_some() => input.no_op(Outcome::KeyTaken, None),
+        None if input.intent.correct_drift => create(input),
         // The proof holds as long as every read answers 404.
-        Gone::Proven => input.no_op(Outcome::Disappeared, None),
+        None => input.no_op(Outcome::Disappeared, None),
     }
 }
 
 fn present(input: &Input<'_>, observed: &ObservedDeployment) -> Decision {
     if observed.phase.is_busy() {
-        let (since, age) = input.busy();
+        let age = input.busy_for();
         let outcome = if age >= TOO_LONG { Outcome::TakesTooLong } else { Outcome::Busy };
-        let mut decision = input.no_op(outcome, Some(pace(age)));
-        decision.transient.busy_since = Some(since);
-        return decision;
+        return input.no_op(outcome, Some(pace(age)));
     }
     // A read with the version from before the last write, or an older one, is stale (rule 17).
     if let Some(applied) = &input.persisted.applied
@@ -127,12 +114,10 @@ fn present(input: &Input<'_>, observed: &ObservedDeployment) -> Decision {
     {
         return input.no_op(Outcome::Running(OperationType::Redeploy), Some(Duration::from_secs(5)));
     }
-    let mut decision = match input.wanted {
+    match input.wanted {
         Some(wanted) => compare(input, observed, wanted),
         None => input.no_op(Outcome::ValuesUnknown, None),
-    };
-    decision.transient.busy_since = None;
-    decision
+    }
 }
 
 /// Rule 7: compares the desired values with those that were applied.

@@ -9,7 +9,7 @@ use super::super::persisted::{
     Applied, ObservedDeployment, Operation, OperationState, OperationType, Payload, PersistedState, Phase,
 };
 use super::retained;
-use super::timing::{Gone, left};
+use super::timing::left;
 use super::{
     ABSENCE, Call, CallKind, Cause, Decision, DesiredPayload, Input, Outcome, Refused, Resting, Step, TransientState,
 };
@@ -78,7 +78,6 @@ impl Input<'_> {
         let mut decision = self.decision(persisted, Step::Send(Call { kind, cause }), outcome, again);
         decision.transient.change = None;
         decision.transient.absent_since = None;
-        decision.transient.busy_since = None;
         decision
     }
 
@@ -145,10 +144,9 @@ impl Input<'_> {
         between(operation.started_at, self.observed_at)
     }
 
-    /// Returns since when the deployment is busy without an operation of this resource, and for how long.
-    pub(super) fn busy(&self) -> (Timestamp, Duration) {
-        let since = self.transient.busy_since.unwrap_or(self.now);
-        (since, between(since, self.now))
+    /// Returns for how long the deployment has been busy without an operation of this resource.
+    pub(super) fn busy_for(&self) -> Duration {
+        self.transient.busy_since.map_or(Duration::ZERO, |since| between(since, self.now))
     }
 
     /// Returns the time since the last write of this resource at the remote, as far as it is known.
@@ -156,18 +154,18 @@ impl Input<'_> {
         self.persisted.last_write().map_or(Duration::MAX, |stamp| between(stamp, self.observed_at))
     }
 
-    /// Rule 5: a deployment is gone if reading it answers 404 twice, [`ABSENCE`] apart, while no write of this resource
-    /// may be under way.
-    pub(super) fn gone(&self, quiet_after: Duration) -> Gone {
-        Gone::evaluate(self.since_write(), quiet_after, self.transient.absent_since, self.observed_at)
-    }
-
-    /// Waits for the second 404.
-    pub(super) fn missing(&self, since: Option<Timestamp>) -> Decision {
+    /// Rule 5: a deployment is gone if reading it answers 404 twice, [`ABSENCE`] apart, while no write of this resource may be
+    /// under way: until `quiet_after` has passed since the last one. Waits for the second 404; `None`: it is proven.
+    pub(super) fn missing(&self, quiet_after: Duration) -> Option<Decision> {
+        let counts = self.since_write() >= quiet_after;
+        let since = counts.then(|| self.transient.absent_since.unwrap_or(self.observed_at));
+        if since.is_some_and(|since| between(since, self.observed_at) >= ABSENCE) {
+            return None;
+        }
         let again = since.map_or(Duration::from_secs(10), |since| left(between(since, self.now), ABSENCE));
         let mut decision = self.no_op(Outcome::Missing, Some(again));
         decision.transient.absent_since = since;
-        decision
+        Some(decision)
     }
 
     /// Returns since when this final state is read; another state starts now.

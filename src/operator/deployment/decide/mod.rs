@@ -341,8 +341,12 @@ fn decide_once(input: &Input<'_>) -> Decision {
     if input.intent.suspended && input.intent.deletion.is_none() && matches!(decision.step, Step::Send(_)) {
         decision = input.no_op(Outcome::HeldBySuspend, None);
     }
-    if let Observation::Present(_) = input.observation {
+    let mut is_busy = false;
+    if let Observation::Present(observed) = input.observation {
         decision.transient.absent_since = None;
+        let operation = decision.persisted.operation.as_ref();
+        is_busy = observed.phase.is_busy() && operation.is_none_or(|operation| operation.kind.takes_down());
     }
+    decision.transient.busy_since = is_busy.then(|| input.transient.busy_since.unwrap_or(input.now));
     decision
 }

@@ -13,7 +13,7 @@ use super::super::persisted::{
 };
 use super::input::{forget_digest, serve};
 use super::recreating;
-use super::timing::{Gone, left, pace, repeat_after};
+use super::timing::{left, pace, repeat_after};
 use super::{CallKind, Decision, DesiredPayload, Input, LAG, LIMIT, Outcome, QUIET_PERIOD, Step, TOO_LONG};
 use crate::operator::values::digest::Comparison;
 use crate::operator::values::names::differences;
@@ -126,14 +126,7 @@ fn unverified(input: &Input<'_>) -> bool {
 
 /// Rule 5, counted from the end of the quiet period.
 fn absent(input: &Input<'_>) -> Decision {
-    match input.gone(QUIET_PERIOD) {
-        Gone::NotYet { since } => input.missing(since),
-        Gone::Proven => {
-            let mut decision = input.give_up();
-            decision.outcome = Outcome::Disappeared;
-            decision
-        }
-    }
+    input.missing(QUIET_PERIOD).unwrap_or_else(|| Decision { outcome: Outcome::Disappeared, ..input.give_up() })
 }
 
 fn redeploy_planned(input: &Input<'_>, operation: &Operation) -> Decision {
@@ -141,53 +134,31 @@ fn redeploy_planned(input: &Input<'_>, operation: &Operation) -> Decision {
     if !observed.phase.is_busy() && operation.from_version == Some(observed.version) {
         return redeploy_same_version(input, operation, observed);
     }
-    let evidence = evidence(input, operation, observed);
-    let age = input.age(operation);
-    match evidence {
-        Evidence::Arrived if observed.phase.is_busy() || age >= LAG => accept(input, operation, observed, false),
+    let fits = input.sent(operation).is_some_and(|sent| observed.shows_as_sent(sent, input.digests));
+    // Visible values that it does not change, as far as is known, prove nothing.
+    let (has_arrived, may_have_arrived) = (fits && operation.changes_visible, fits && !operation.changes_visible);
+    let (age, is_busy) = (input.age(operation), observed.phase.is_busy());
+    if has_arrived && (is_busy || age >= LAG) {
+        return accept(input, operation, observed, false);
+    }
+    match input.wanted {
         // Only while this operation can be the reason.
-        _ if observed.phase.is_busy() && age < QUIET_PERIOD => noted_busy(input, operation),
-        _ if observed.phase.is_busy() => observation(input, operation),
+        _ if is_busy && age < QUIET_PERIOD => noted_busy(input, operation),
+        _ if is_busy => observation(input, operation),
         _ if age < LAG => wait(input, operation, LAG),
-        Evidence::Silent if operation.seen_busy || (age < QUIET_PERIOD && rebuilt(operation, observed)) => {
+        _ if may_have_arrived && (operation.seen_busy || (age < QUIET_PERIOD && rebuilt(operation, observed))) => {
             accept(input, operation, observed, unverified(input))
         }
         _ if age < QUIET_PERIOD => wait(input, operation, QUIET_PERIOD),
-        Evidence::Silent => match input.wanted {
-            Some(wanted) => renew(input, operation, observed, wanted, false),
-            None => observation(input, operation),
-        },
-        Evidence::Arrived | Evidence::Other => input.give_up(),
-    }
-}
-
-fn evidence(input: &Input<'_>, operation: &Operation, observed: &ObservedDeployment) -> Evidence {
-    match input.sent(operation) {
-        Some(sent) if observed.shows_as_sent(sent, input.digests) => {
-            if operation.changes_visible {
-                Evidence::Arrived
-            } else {
-                Evidence::Silent
-            }
-        }
-        _ => Evidence::Other,
+        Some(wanted) if may_have_arrived => renew(input, operation, observed, wanted, false),
+        None if may_have_arrived => observation(input, operation),
+        _ => input.give_up(),
     }
 }
 
 /// Whether the build differs from the one before the operation.
 fn rebuilt(operation: &Operation, observed: &ObservedDeployment) -> bool {
     observed.build.is_some() && observed.build != operation.from_build
-}
-
-/// What the visible values prove about a redeploy whose response was lost.
-#[derive(Clone, Copy)]
-enum Evidence {
-    /// It changes them, and they are as it sends them.
-    Arrived,
-    /// It does not change them, as far as is known, so they prove nothing.
-    Silent,
-    /// They differ.
-    Other,
 }
 
 /// Idle, at the version before the operation: it has not arrived, and of two calls from one version the service accepts

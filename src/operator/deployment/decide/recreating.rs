@@ -8,9 +8,9 @@ use std::time::Duration;
 use super::super::persisted::{
     Observation, ObservedDeployment, Operation, OperationState, OperationType, PersistedState,
 };
-use super::taking_down::{self, Purpose};
-use super::timing::{Gone, left, pace};
-use super::{CallKind, Decision, DesiredPayload, Input, LAG, LIMIT, Outcome, QUIET_PERIOD, creating, debounce};
+use super::taking_down;
+use super::timing::{left, pace};
+use super::{Decision, DesiredPayload, Input, LAG, LIMIT, Outcome, QUIET_PERIOD, creating, debounce};
 
 /// Begins to remove values that the deployment has and that are no longer desired.
 pub(super) fn begin(input: &Input<'_>, wanted: &DesiredPayload) -> Decision {
@@ -20,7 +20,7 @@ pub(super) fn begin(input: &Input<'_>, wanted: &DesiredPayload) -> Decision {
     if let Some(waits) = debounce::gather(input, wanted) {
         return waits;
     }
-    taking_down::send(input, input.persisted.clone(), &purpose(input, wanted))
+    taking_down::send(input, input.persisted.clone(), OperationType::Recreate, input.cause(wanted))
 }
 
 pub(super) fn decide(input: &Input<'_>, operation: &Operation) -> Decision {
@@ -30,13 +30,10 @@ pub(super) fn decide(input: &Input<'_>, operation: &Operation) -> Decision {
         // Another deployment has the key now.
         Observation::Absent { key_held_by: Some(_) } => input.no_op(Outcome::KeyTaken, None),
         Observation::Present(observed) if !input.intent.recreate => withdrawn(input, observed, operation),
-        Observation::Present(observed) => taking_down::present(input, observed, &purpose(input, wanted)),
+        Observation::Present(observed) => taking_down::present(input, observed, operation.kind, input.cause(wanted)),
         // One 404 is enough after the service accepted a DELETE.
         Observation::Absent { .. } if operation.state == OperationState::Accepted => creating::create(input),
-        Observation::Absent { .. } => match input.gone(LAG + LIMIT) {
-            Gone::NotYet { since } => input.missing(since),
-            Gone::Proven => creating::create(input),
-        },
+        Observation::Absent { .. } => input.missing(LAG + LIMIT).unwrap_or_else(|| creating::create(input)),
     }
 }
 
@@ -52,8 +49,4 @@ fn withdrawn(input: &Input<'_>, observed: &ObservedDeployment, operation: &Opera
         return running(left(age, QUIET_PERIOD).min(Duration::from_secs(10)));
     }
     input.re_evaluate(PersistedState { operation: None, ..input.persisted.clone() })
-}
-
-fn purpose(input: &Input<'_>, wanted: &DesiredPayload) -> Purpose {
-    Purpose { kind: OperationType::Recreate, call: CallKind::Recreate, cause: input.cause(wanted) }
 }

@@ -7,59 +7,39 @@ use super::input::forget_digest;
 use super::timing::{left, pace, repeat_after};
 use super::{CallKind, Cause, Decision, Input, Outcome, TOO_LONG};
 
-/// Which of the two rows applies.
-pub(super) struct Purpose {
-    /// The persisted operation.
-    pub(super) kind: OperationType,
-    /// The call that is sent.
-    pub(super) call: CallKind,
-    /// The cause for which a refusal is remembered.
-    pub(super) cause: Cause,
-}
-
-/// The deployment still exists.
-pub(super) fn present(input: &Input<'_>, observed: &ObservedDeployment, purpose: &Purpose) -> Decision {
-    let operation = input.persisted.operation.as_ref().filter(|operation| operation.kind == purpose.kind);
+/// The deployment still exists. `kind`: which of the two rows applies; `cause`: for which a refusal is remembered.
+pub(super) fn present(input: &Input<'_>, observed: &ObservedDeployment, kind: OperationType, cause: Cause) -> Decision {
+    let operation = input.persisted.operation.as_ref().filter(|operation| operation.kind == kind);
     let is_accepted = |operation: &Operation| operation.state == OperationState::Accepted;
     if observed.phase == Phase::Undeploying || (observed.phase.is_busy() && operation.is_some_and(is_accepted)) {
-        let (since, age) = input.busy();
-        let mut decision = wait(input, pace(age), purpose);
-        if age >= TOO_LONG {
-            decision.outcome = Outcome::TakesTooLong;
-        }
-        decision.transient.busy_since = Some(since);
-        return decision;
+        let age = input.busy_for();
+        let outcome = if age >= TOO_LONG { Outcome::TakesTooLong } else { Outcome::Running(kind) };
+        return input.no_op(outcome, Some(pace(age)));
     }
     if let Some(operation) = operation.filter(|operation| is_accepted(operation)) {
         // The DELETE was accepted, but the deployment still exists: repeat it with growing pauses.
         let (age, pause) = (input.age(operation), repeat_after(operation.attempt.saturating_add(1)));
         if age < pause {
-            let mut decision = wait(input, left(age, pause).min(Duration::from_secs(15)), purpose);
-            if observed.phase == Phase::UndeployFailed {
-                decision.outcome = Outcome::Settled { phase: observed.phase, drifted: false };
-            }
-            return decision;
+            let failed = Outcome::Settled { phase: observed.phase, drifted: false };
+            let outcome = if observed.phase == Phase::UndeployFailed { failed } else { Outcome::Running(kind) };
+            return input.no_op(outcome, Some(left(age, pause).min(Duration::from_secs(15))));
         }
     }
-    send(input, input.persisted.clone(), purpose)
-}
-
-fn wait(input: &Input<'_>, again: Duration, purpose: &Purpose) -> Decision {
-    input.no_op(Outcome::Running(purpose.kind), Some(again))
+    send(input, input.persisted.clone(), kind, cause)
 }
 
 /// Sends a DELETE, for the first time or again.
-pub(super) fn send(input: &Input<'_>, mut persisted: PersistedState, purpose: &Purpose) -> Decision {
-    if let Some(held) = input.held(&purpose.cause) {
+pub(super) fn send(input: &Input<'_>, mut persisted: PersistedState, kind: OperationType, cause: Cause) -> Decision {
+    if let Some(held) = input.held(&cause) {
         return held;
     }
-    let mut operation = input.operation(purpose.kind, None);
+    let mut operation = input.operation(kind, None);
     operation.redeploy_request = None;
     match persisted.operation.take() {
-        Some(before) if before.kind == purpose.kind => {
+        Some(before) if before.kind == kind => {
             let (age, pause) = (input.age(&before), repeat_after(before.attempt));
             if before.state == OperationState::Planned && age < pause {
-                return wait(input, left(age, pause), purpose);
+                return input.no_op(Outcome::Running(kind), Some(left(age, pause)));
             }
             operation.attempt = before.attempt.saturating_add(1);
         }
@@ -67,5 +47,6 @@ pub(super) fn send(input: &Input<'_>, mut persisted: PersistedState, purpose: &P
         Some(_) => forget_digest(&mut persisted),
         None => {}
     }
-    input.send(persisted, operation, purpose.call, purpose.cause.clone())
+    let call = if kind == OperationType::Undeploy { CallKind::Undeploy } else { CallKind::Recreate };
+    input.send(persisted, operation, call, cause)
 }

@@ -49,38 +49,6 @@ impl Pause {
     }
 }
 
-/// What 404s prove (rule 5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Gone {
-    /// The record does not exist.
-    Proven,
-    /// Not decided yet.
-    NotYet {
-        /// When the first 404 that counts arrived.
-        since: Option<Timestamp>,
-    },
-}
-
-impl Gone {
-    /// Evaluates a 404. Absence is proven by two 404s at least [`ABSENCE`] apart, while no write of ours may be in
-    /// flight.
-    /// `absent_since`: the first 404 of an unbroken row.
-    pub(super) fn evaluate(
-        since_write: Duration,
-        quiet_after: Duration,
-        absent_since: Option<Timestamp>,
-        now: Timestamp,
-    ) -> Self {
-        if since_write < quiet_after {
-            return Self::NotYet { since: None };
-        }
-        match absent_since {
-            Some(since) if between(since, now) >= ABSENCE => Self::Proven,
-            since => Self::NotYet { since: Some(since.unwrap_or(now)) },
-        }
-    }
-}
-
 /// Returns the pause before a call is sent again whose response was lost: 6 s, doubling to 5 minutes.
 pub(super) fn repeat_after(attempt: u32) -> Duration {
     const FIRST: Duration = Duration::from_secs(6);

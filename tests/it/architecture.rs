@@ -305,7 +305,6 @@ fn plan_writes_nothing() {
 fn secured_values_are_secret_strings() {
     let exceptions: &[Exception] = &[
         ("connect-api/http/call", "opened for as long as one call takes, to mask its answer"),
-        ("operator/deployment/declared", "keys of secured values, not the values"),
         ("operator/values/names", "names of secured values, not the values"),
         ("crd/connect_project", "the name of an entry of a Secret, not its value"),
         ("cli/run", "the name of a Secret"),

@@ -78,15 +78,8 @@ pub fn waiting(desired: &Desired, record: &Deployment) -> Option<ConditionUpdate
         by_application.entry(&value.application).or_default().push(&value.item);
     }
     let why = |application: &str| {
-        let declared = record.connector.configurations.iter().flatten();
-        let kind = declared.filter(|it| it.application_name == application).map(|it| &it.application_type).next();
-        match kind.filter(|kind| has_none(kind)) {
-            Some(kind) => format!("is of type {} and never has one", kind.as_str()),
-            None if record.applications.iter().any(|it| it.application_name == application) => {
-                "shows none yet".to_owned()
-            }
-            None => "is not part of the deployment".to_owned(),
-        }
+        let is_part = record.applications.iter().any(|it| it.application_name == application);
+        if is_part { "shows none yet" } else { "is not part of the deployment" }
     };
     let each: Vec<String> = by_application
         .into_iter()

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::decide::TransientState;
-use super::lookups::LookupResult;
 use super::persisted::PersistedState;
 use crate::operator::cluster::queue::backoff::{Backoff, KubernetesErrorBackoff};
 use crate::operator::remote::Login;
@@ -37,8 +36,6 @@ pub struct LocalCache {
     pub last_call: Option<Timestamp>,
     /// Generation for which the registry is read once more, and since when.
     pub doubted: Option<(i64, Timestamp)>,
-    /// The last lookup of what the spec wants to be verified; boxed, because few resources have one.
-    pub lookup: Option<Box<LookupResult>>,
     /// The notes about the values that Events have had, by their reasons.
     pub notes: BTreeMap<&'static str, String>,
 }

@@ -3,17 +3,12 @@
 //! They have clients of their own and do not use the circuit breaker or the permits: no failure of these reads delays calls
 //! of the Connect API.
 
-use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use connect_api::commerce::ResourceName;
 use connect_api::error::Failure;
-use connect_api::model::{Deployment, Destination};
+use connect_api::model::Destination;
 use connect_api::{ApiError, CommerceApi, ErrorCode};
-use jiff::Timestamp;
-
-use crate::operator::reporting::conditions::ConditionUpdate;
 
 /// Pause before the second lookup of what is not verified; the pause grows with the age of the operation.
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
@@ -33,31 +28,6 @@ pub enum Found {
     CredentialsRefused(String),
     /// There was no usable answer, with the message for users.
     Unreadable(String),
-}
-
-/// The last lookup of a resource, and what came of it.
-#[derive(Clone)]
-pub struct LookupResult {
-    /// The client. What another one finds is looked up at once.
-    pub client: Arc<dyn CommerceApi>,
-    /// Generation of the resource.
-    pub generation: i64,
-    /// The record whose URLs and topics it was compared with.
-    pub record: Arc<Deployment>,
-    /// Since when the deployment is settled in this version.
-    pub settled: Timestamp,
-    /// When the first request left (never later).
-    pub at: Timestamp,
-    /// The condition `Verified`.
-    pub condition: ConditionUpdate,
-    /// When to look up again.
-    pub due: Timestamp,
-}
-
-impl fmt::Debug for LookupResult {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("LookupResult").field("condition", &self.condition).finish_non_exhaustive()
-    }
 }
 
 /// Looks up these resources: one observation for each, in their order.

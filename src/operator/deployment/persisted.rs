@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::declared::Declared;
 use crate::operator::cluster::references::Source;
-use crate::operator::values::digest::{Digest, DigestKey, hex};
+use crate::operator::values::digest::{Digest, DigestKey, feed, hex};
 use crate::operator::values::names::{Item, Kind, Names, VisibleValues};
 
 pub use crate::crd::DeletionPolicy;
@@ -215,10 +215,7 @@ impl Sources {
         sorted.sort();
         let mut hasher = Sha256::new();
         for Source { kind, name, uid, resource_version } in &sorted {
-            for part in [kind, name, uid, resource_version] {
-                hasher.update(part.len().to_be_bytes());
-                hasher.update(part);
-            }
+            feed(&mut hasher, &[kind, name, uid, resource_version]);
         }
         Self(hex(&hasher.finalize()[..16]))
     }

@@ -145,7 +145,8 @@ impl Reconciler<'_> {
         inputs: &mut Inputs,
         decision: &Decision,
     ) -> Result<Next, kube::Error> {
-        inputs.verified = self.verify(remote, &inputs.read, &decision.outcome).await?;
+        let (verified, lookup) = self.verify(remote, inputs.record(), decision).await?;
+        inputs.verified = verified;
         let inputs = &*inputs;
         let record = inputs.record();
         let comparison = match decision.outcome.drifted().filter(|_| record.is_some()) {
@@ -172,7 +173,6 @@ impl Reconciler<'_> {
         self.cache.transient = decision.transient.clone();
         self.annotate(&decision.persisted).await?;
         let undeclared = inputs.desired.as_ref().err().and_then(declarations_again);
-        let lookup = self.cache.lookup.as_ref().map(|lookup| between(self.context.clock.now(), lookup.due));
         let again = [self.next_poll(remote, inputs, decision), undeclared, lookup].into_iter().flatten().min();
         let refused = verified.is_some_and(|condition| condition.reason == Reason::KubernetesError);
         let refused = if refused { Reason::KubernetesError } else { reason };

@@ -17,7 +17,6 @@ use super::super::registered::Registered;
 use super::super::status::DesiredIdentity;
 use super::super::value_from;
 use crate::crd::ManagementPolicy;
-use crate::operator::reconcile::Next;
 use crate::operator::reconcile::record::Stop;
 use crate::operator::reporting::conditions::ConditionUpdate;
 use crate::operator::reporting::event_reason::EventReason;
@@ -77,12 +76,11 @@ impl Reconciler<'_> {
     /// Reads the values, unless the decision cannot depend on them.
     pub(super) async fn inputs(
         &mut self,
+        wanted: DesiredIdentity,
         target: Option<Target>,
         registered: Registered,
         read: RecordRead,
     ) -> Result<Inputs, Stop> {
-        // The remote is known only together with its project.
-        let Some(wanted) = self.identity.clone() else { return Err(Stop::End(Next::Again(None))) };
         let spec = &self.object.spec;
         let record = read.record.clone();
         let record = record.as_deref();

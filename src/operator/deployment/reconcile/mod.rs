@@ -8,14 +8,12 @@
 //! that yields the [`PersistedOperation`](super::act::PersistedOperation) that a call takes.
 //!
 //! - `target`: which connector is deployed; `inputs`: what a decision needs; `registered`: what prevents it from being
-//!   carried out; `claim`: who may use a key (rule 4);
+//!   carried out;
 //! - `execute`: carries out a decision; `sent`: describes a call that was sent;
-//! - `report`: the status and Events; `summary`, `verify`: their content; `metadata`: finalizer and annotation.
+//! - `report`: finalizer, annotation, status and Events; `summary`, `verify`: the content of the status.
 
-mod claim;
 mod execute;
 mod inputs;
-mod metadata;
 mod registered;
 mod report;
 mod sent;
@@ -34,16 +32,17 @@ use kube::api::Api;
 
 use self::inputs::Inputs;
 use super::cache::LocalCache;
-use super::decide::{self, Decision, DesiredPayload, Input, Intent, Outcome, Step};
+use super::decide::{self, CallKind, Decision, DesiredPayload, Input, Intent, Outcome, Step};
 use super::intent::{self, Target};
 use super::observe::RecordRead;
-use super::persisted::{OperationState, PersistedState};
+use super::persisted::{OperationState, OperationType, PersistedState};
 use super::registered::Registered;
 use super::status::DesiredIdentity;
 use super::{kind, observe, state, value_from};
 use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use crate::crd::{ConnectorDeployment, ConnectorDeploymentSpec, DeletionPolicy, ManagementPolicy};
 use crate::names;
+use crate::operator::cluster::keys::{Begin, ClaimStatus};
 use crate::operator::cluster::queue::backoff::Asked;
 use crate::operator::cluster::references::{Named, Reference};
 use crate::operator::context::Context;
@@ -143,7 +142,8 @@ impl<'a> Reconciler<'a> {
             self.add_finalizer().await.map_err(|error| Stop::Refused(refusal::FINALIZERS, error))?;
         }
         let project = record::project(self.context, &*self.object, &project, self.interval()).await?;
-        self.identity = Some(intent::desired_identity(&self.object, &project));
+        let identity = intent::desired_identity(&self.object, &project);
+        self.identity = Some(identity.clone());
         let target = self.find_target().await?;
         let outage = |condition| Stop::Outage(problem::of_project(&self.project(), condition), None);
         let remote = Arc::clone(project.remote.as_ref().map_err(outage)?);
@@ -157,18 +157,19 @@ impl<'a> Reconciler<'a> {
         self.permit = Some(record::enter(&remote, self.object_ref).await?);
         let registered = registered.map_err(|error| self.pause_after_read(&remote, &error))?;
         // Boxed: most reconciles end before this.
-        Box::pin(self.with_remote(&remote, target, registered)).await
+        Box::pin(self.with_remote(&remote, identity, target, registered)).await
     }
 
     /// Observes the record, decides, and carries out the decision.
     async fn with_remote(
         &mut self,
         remote: &Arc<Remote>,
+        wanted: DesiredIdentity,
         target: Option<Target>,
         registered: Registered,
     ) -> Result<Next, Stop> {
         let read = self.observe(remote).await?;
-        let mut inputs = self.inputs(target, registered, read).await?;
+        let mut inputs = self.inputs(wanted, target, registered, read).await?;
         let now = self.context.clock.now();
         let mut decision = self.decide(&inputs, inputs.payload.as_ref(), now);
         if let Some(condition) = self.obstacle(remote, &inputs, &decision).await? {
@@ -236,6 +237,19 @@ impl<'a> Reconciler<'a> {
             decision.persisted.urls.clone_from(urls);
         }
         decision
+    }
+
+    /// Rule 4: whether the decision may be carried out. A create, and taking over what exists, are announced to the other
+    /// resources first.
+    fn claim(&self, decision: &Decision) -> ClaimStatus {
+        let before = kind::claim(&self.object);
+        let creates = matches!(&decision.step, Step::Send(call) if call.kind == CallKind::Create);
+        let gets = decision.persisted.id.is_some() && decision.persisted.id != before.id;
+        let create = decision.persisted.operation.as_ref().filter(|operation| operation.kind == OperationType::Create);
+        // What a create of its own has left is not taken over.
+        let takes_over = create.is_none() && !(before.operation && self.is_deleting());
+        let remote = self.identity.as_ref().map(|identity| &identity.remote).filter(|_| creates || gets);
+        self.context.claim(&*self.object, remote.map(|remote| Begin { remote, takes_over }))
     }
 
     /// Returns the objects that enqueue this resource.

@@ -114,10 +114,12 @@ impl Reconciler<'_> {
                 (problems, by_registry) = inputs.registered.problems(&self.object, desired, region, record, *kind);
             }
         }
-        if by_registry && self.is_outdated(remote, inputs).await {
-            return Err(AT_ONCE);
-        }
-        if problems.is_empty() && !by_registry {
+        if by_registry {
+            // A mistake is not reported because of an outdated entry: the registry is read once more for each generation.
+            let since = self.doubted().unwrap_or_else(|| self.context.clock.now());
+            self.cache.doubted = Some((self.generation(), since));
+            self.confirmed(remote, inputs, since).await?;
+        } else if problems.is_empty() {
             self.cache.doubted = None;
         }
         Ok((!problems.is_empty()).then(|| ConditionUpdate::new(Reason::ConfigurationInvalid, not_sent(&problems))))
@@ -130,12 +132,8 @@ impl Reconciler<'_> {
         remote: &Arc<Remote>,
         inputs: &Inputs,
     ) -> Result<Option<ConditionUpdate>, Stop> {
-        let (Some(known), Some(target)) = (&inputs.registered.registry_entry, &inputs.target) else { return Ok(None) };
         let recent = earlier(self.context.clock.now(), DECLARATIONS_AGE);
-        let latest = self.registry_entry(remote, target, recent).await.map_err(|_| AT_ONCE)?;
-        if latest.current && latest.found != known.found {
-            return Err(AT_ONCE);
-        }
+        let Some((target, latest)) = self.confirmed(remote, inputs, recent).await? else { return Ok(None) };
         let declared = matches!(&latest.found, RegistryAnswer::There(offering) if offering.applications.is_some());
         if latest.current && declared {
             return Ok(None);
@@ -144,19 +142,24 @@ impl Reconciler<'_> {
         Ok(Some(undeclared(&target.name.selector, absent, &inputs.wanted.remote.project_key)))
     }
 
-    /// Reads the registry once more before a problem is reported to a user: once for each generation. Returns whether that
-    /// may solve the problem.
-    async fn is_outdated(&mut self, remote: &Arc<Remote>, inputs: &Inputs) -> bool {
-        let (Some(known), Some(target)) = (&inputs.registered.registry_entry, &inputs.target) else { return false };
-        let since = self.doubted().unwrap_or_else(|| self.context.clock.now());
-        self.cache.doubted = Some((self.object.metadata.generation.unwrap_or_default(), since));
-        let latest = self.registry_entry(remote, target, since).await;
-        !latest.is_ok_and(|latest| latest.found == known.found && latest.current == known.current)
+    /// Returns what the registry has at `newer_than` or later; `None`: this reconcile has not read it.
+    ///
+    /// # Errors
+    /// That differs from what this reconcile began with, or cannot be read now: it begins again.
+    async fn confirmed<'i>(
+        &self,
+        remote: &Arc<Remote>,
+        inputs: &'i Inputs,
+        newer_than: Timestamp,
+    ) -> Result<Option<(&'i Target, RegistryEntry)>, Stop> {
+        let (Some(known), Some(target)) = (&inputs.registered.registry_entry, &inputs.target) else { return Ok(None) };
+        let latest = self.registry_entry(remote, target, newer_than).await.map_err(|_| AT_ONCE)?;
+        let is_same = latest.found == known.found && latest.current == known.current;
+        if is_same { Ok(Some((target, latest))) } else { Err(AT_ONCE) }
     }
 
     fn doubted(&self) -> Option<Timestamp> {
-        let generation = self.object.metadata.generation.unwrap_or_default();
-        self.cache.doubted.filter(|(doubted, _)| *doubted == generation).map(|(_, since)| since)
+        self.cache.doubted.filter(|(doubted, _)| *doubted == self.generation()).map(|(_, since)| since)
     }
 }
 

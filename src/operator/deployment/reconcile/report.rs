@@ -1,4 +1,4 @@
-//! Reports what is the case: the one patch of the status, and its Event.
+//! What is written to the resource: its finalizer, the annotation with the id, and the one patch of the status with its Event.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use kube::runtime::events::EventType;
 use super::super::persisted::{Operation, PersistedState};
 use super::super::state;
 use super::super::status::Comparison;
-use crate::crd::ConnectorDeployment;
 use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
-use crate::operator::reconcile::Next;
-use crate::operator::reconcile::record::{Stop, take_over, write_status};
+use crate::crd::{ConnectorDeployment, ManagementPolicy};
+use crate::operator::reconcile::record::{self, Stop, take_over, write_status};
+use crate::operator::reconcile::{self, Next};
 use crate::operator::reporting::conditions::{ConditionUpdate, ready_reason};
 use crate::operator::reporting::event_reason::EventReason;
 use crate::operator::reporting::observed_record::ObservedRecord;
@@ -26,6 +26,32 @@ use super::{Inputs, Reconciler};
 const ATTEMPTS: u32 = 20;
 
 impl Reconciler<'_> {
+    /// Adds the finalizer, unless the object has it, needs none, or is being deleted without it.
+    pub(super) async fn add_finalizer(&mut self) -> Result<(), kube::Error> {
+        if self.object.spec.management_policy == ManagementPolicy::Full
+            && let Some(object) = reconcile::ensure_finalizer(&self.api, &*self.object).await?
+        {
+            self.object = Arc::new(object);
+        }
+        Ok(())
+    }
+
+    /// Rule 3: keeps the id where a restored backup has it, once no operation runs.
+    pub(super) async fn annotate(&mut self, persisted: &PersistedState) -> Result<(), kube::Error> {
+        match persisted.id.as_ref().filter(|_| self.persisted().operation.is_none()) {
+            Some(id) => self.keep_id(id).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Writes the id into the annotation, unless it is there, or the API server refuses.
+    pub(super) async fn keep_id(&mut self, id: &str) -> Result<(), kube::Error> {
+        if let Some(object) = record::annotate(self.context, &self.api, &*self.object, id).await? {
+            self.object = Arc::new(object);
+        }
+        Ok(())
+    }
+
     /// Writes the status after an observation, if it differs from the one before. It serves the reconcile request that came
     /// before.
     pub(super) async fn patch_status(

@@ -1,14 +1,14 @@
-//! Looks up the resources in `spec.verify` when they are due, and uses the results.
+//! Looks up the resources in `spec.verify`, and uses the results.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use clock::{between, later};
+use clock::between;
 use connect_api::CommerceApi;
-use connect_api::model::Deployment;
+use connect_api::model::Deployment as Record;
 
-use super::super::decide::Outcome;
-use super::super::lookups::{Found, LookupResult, look_up, pause};
-use super::super::observe::RecordRead;
+use super::super::decide::{Decision, Outcome};
+use super::super::lookups::{Found, look_up, pause};
 use super::super::persisted::{PersistedState, Phase};
 use super::super::verification;
 use crate::crd::Verify;
@@ -21,63 +21,42 @@ use crate::operator::reporting::reason::Reason;
 
 use super::Reconciler;
 
-/// Returns the URL and topic of each application.
-fn destinations(record: &Deployment) -> impl Iterator<Item = (&String, &Option<String>, &Option<String>)> {
-    record.applications.iter().map(|it| (&it.application_name, &it.url, &it.topic))
-}
-
 const NOT_YET: &str = "The lookup follows once the deployment is Deployed";
 
 impl Reconciler<'_> {
-    /// Returns the condition `Verified` after this reconcile; `None`: there is nothing to verify.
+    /// Returns the condition `Verified` after this reconcile, `None`: there is nothing to verify; and when to look up again.
     pub(super) async fn verify(
         &mut self,
         remote: &Remote,
-        read: &RecordRead,
-        outcome: &Outcome,
-    ) -> Result<Option<ConditionUpdate>, kube::Error> {
+        record: Option<&Record>,
+        decision: &Decision,
+    ) -> Result<(Option<ConditionUpdate>, Option<Duration>), kube::Error> {
         let object = Arc::clone(&self.object);
+        let Some(verify) = &object.spec.verify else { return Ok((None, None)) };
         let deployed = matches!(
-            outcome,
+            decision.outcome,
             Outcome::Settled { phase: Phase::Deployed, .. }
                 | Outcome::VersionMismatch { .. }
                 | Outcome::NotMoved { .. }
                 | Outcome::Observed(Phase::Deployed)
         );
-        let (Some(verify), Some(record)) = (&object.spec.verify, read.record.as_ref().filter(|_| deployed)) else {
-            self.cache.lookup = None;
-            return Ok(object.spec.verify.as_ref().map(|_| ConditionUpdate::new(Reason::NotChecked, NOT_YET)));
+        let Some(record) = record.filter(|_| deployed) else {
+            return Ok((Some(ConditionUpdate::new(Reason::NotChecked, NOT_YET)), None));
         };
         let client = match self.commerce(remote, verify).await? {
             Ok(client) => client,
-            Err(condition) => return Ok(Some(condition)),
+            Err(condition) => return Ok((Some(condition), None)),
         };
-        // A lookup from before the deployment reached this version proves nothing about it.
-        let known = self.cache.lookup.take().filter(|known| known.record.version == record.version);
-        let settled = known.as_ref().map_or(read.at, |known| known.settled);
-        let (at, generation) = (self.context.clock.now(), self.generation());
-        // Rule 11: a reconcile request also applies to this.
-        let asked = self.cache.reconcile_request.as_ref().map_or(settled, |(_, asked)| *asked);
-        let counts = |known: &LookupResult| {
-            let is_same = known.generation == generation && destinations(&known.record).eq(destinations(record));
-            is_same && known.at >= asked && Arc::ptr_eq(&known.client, &client)
-        };
-        if let Some(known) = known.filter(|known| at < known.due && counts(known)) {
-            return Ok(Some(self.cache.lookup.insert(known).condition.clone()));
-        }
         // No call of the Connect API follows, and none of another resource waits for the HTTP API.
         self.permit = None;
         let found = look_up(&*client, &verification::resources(verify)).await;
         let condition = verification::evaluate(verify, &found, record, &remote.settings().project_key)
             .unwrap_or_else(|why| self.unverified(why));
-        let now = self.context.clock.now();
-        let unverified_for = (condition.reason != Reason::Verified).then(|| between(settled, now));
+        let ended = decision.persisted.applied.as_ref().map(|applied| applied.at);
+        let age = ended.map_or(Duration::MAX, |ended| between(ended, self.context.clock.now()));
+        let unverified_for = (condition.reason != Reason::Verified).then_some(age);
         let failed = found.iter().any(|found| matches!(found, Found::Unreadable(_)));
-        let due = later(now, pause(object.spec.effective_interval(), unverified_for, failed));
-        let record = Arc::clone(record);
-        let result = LookupResult { client, generation, record, settled, at, condition: condition.clone(), due };
-        self.cache.lookup = Some(Box::new(result));
-        Ok(Some(condition))
+        Ok((Some(condition), Some(pause(self.interval(), unverified_for, failed))))
     }
 
     /// Returns the condition `Verified` for the status: `found`, or the earlier one while there is no new result.

@@ -70,8 +70,7 @@ pub struct ConnectProjectSpec {
     /// operator.
     pub credentials_secret_ref: CredentialsRef,
     /// Maximum number of requests per second to this project: 1 to 1000, in steps of 0.001. At a low rate, few resources of
-    /// the project are reconciled at once. If several ConnectProjects name the same project and API client, the lowest number
-    /// applies to all of them. Default: 10.
+    /// the project are reconciled at once. The calls of several ConnectProjects that name the same project add up. Default: 10.
     #[serde(default = "default_requests_per_second", skip_serializing_if = "is_default_requests_per_second")]
     #[serde(serialize_with = "whole_if_it_is")]
     #[schemars(range(min = 1.0, max = 1000.0))]

@@ -12,7 +12,7 @@ use connect_api::model::{
     ApplicationConfiguration, ConfigurationValue, Connector, ConnectorStaged, ConnectorUpdateAction, Deployment,
     DeploymentDraft, GlobalConfiguration, Paged, RedeployAction, RetryPolicy,
 };
-use connect_api::{ApiError, CommerceApi, ConnectApi, Rate, Selector};
+use connect_api::{ApiError, CommerceApi, ConnectApi, Selector};
 use connect_operator::operator::object_ref::ObjectRef;
 use connect_operator::operator::remote::{ConnectFactory, Connection, Settings};
 use dev_server::{ListQuery, Refusal, World};
@@ -144,8 +144,6 @@ impl ConnectFactory for Line {
 }
 
 impl Connection for Line {
-    fn set_rate(&self, _: Rate) {}
-
     fn scopes(&self) -> Option<Vec<String>> {
         None
     }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use connect_api::CommerceApi;
 use connect_api::client_context::ClientContext;
 use connect_api::hosts::AllowedHosts;
 use connect_api::http::{self, Authorities, Credentials, HttpConnect, Limits};
-use connect_api::{CommerceApi, Rate};
 
 use crate::operator::remote::{ConnectFactory, Connection, Settings};
 use crate::operator::reporting::remedy::{self, HostList};
@@ -65,10 +65,6 @@ impl ConnectFactory for HttpFactory {
 }
 
 impl Connection for HttpConnect {
-    fn set_rate(&self, requests_per_second: Rate) {
-        Self::set_rate(self, requests_per_second);
-    }
-
     fn scopes(&self) -> Option<Vec<String>> {
         Self::scopes(self)
     }

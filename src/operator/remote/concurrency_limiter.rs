@@ -16,8 +16,6 @@ const PERMITS_PER_REQUEST: usize = 2;
 
 /// The permits of one remote.
 pub(super) struct ConcurrencyLimiter {
-    /// Permits for any rate.
-    most: usize,
     permits: Arc<Semaphore>,
     /// Of each namespace, the turn to wait for a permit.
     turns: HashMap<String, Arc<Mutex<()>>>,
@@ -27,12 +25,7 @@ impl ConcurrencyLimiter {
     /// `most`: permits that no rate exceeds.
     pub(super) fn new(most: usize, rate: Rate) -> Self {
         let permits = most.min(rate.whole().saturating_mul(PERMITS_PER_REQUEST)).max(1);
-        Self { most, permits: Arc::new(Semaphore::new(permits)), turns: HashMap::new() }
-    }
-
-    /// Adapts the number of permits to a new rate. Reconciles that have a permit, or wait for one, are not counted again.
-    pub(super) fn set_rate(&mut self, rate: Rate) {
-        self.permits = Self::new(self.most, rate).permits;
+        Self { permits: Arc::new(Semaphore::new(permits)), turns: HashMap::new() }
     }
 
     /// Returns the wait for a permit on behalf of a namespace.

@@ -22,7 +22,7 @@ impl Reconciles {
     fn new(permits: usize) -> Self {
         let bench = Bench::new(0, permits);
         bench.remote.change(|state| {
-            state.concurrency_limiter.set_rate(FAST);
+            state.concurrency_limiter = ConcurrencyLimiter::new(permits, FAST);
             state.counted = Some((0, START));
         });
         Self { bench, waiting: Vec::new(), running: Vec::new() }
@@ -134,8 +134,7 @@ async fn a_low_rate_leaves_few_permits() {
     for (most, rate, expected) in
         [(16, 1, 2), (16, 2, 4), (16, 10, 16), (16, 1_000, 16), (1, 1, 1), (1, 1_000, 1), (0, 1, 1)]
     {
-        let mut limiter = ConcurrencyLimiter::new(most, FAST);
-        limiter.set_rate(Rate::per_second(rate));
+        let limiter = ConcurrencyLimiter::new(most, Rate::per_second(rate));
         assert_eq!(limiter.permits.available_permits(), expected, "{most} at {rate} a second");
     }
 }

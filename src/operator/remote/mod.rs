@@ -5,7 +5,7 @@
 //! by LIST, and sends the objects to reconcile again into a channel. Nothing here knows Kubernetes or HTTP.
 //!
 //! - `settings`: how to reach the remote, and the factory of its clients;
-//! - `remotes` ([`Remotes`]), `project_claims`: which projects share which remote, and with which credentials;
+//! - `remotes` ([`Remotes`]): the remote of each project;
 //! - `state` ([`Remote`]): the lock around the state of one remote, and the calls of its users;
 //! - `circuit_breaker` (pure): whether calls go out at all, after failures and inside `Retry-After`;
 //! - `guarded_client`: the client that every caller gets; each call passes the circuit breaker;
@@ -19,7 +19,6 @@ mod concurrency_limiter;
 mod guarded_client;
 mod jitter;
 mod poller;
-mod project_claims;
 mod records;
 mod registry;
 mod registry_reader;

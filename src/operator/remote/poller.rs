@@ -25,10 +25,7 @@ impl Remote {
     #[must_use]
     pub fn polled_record(&self, object_ref: &ObjectRef, id: &str, newer_than: Timestamp) -> Option<PolledRecord> {
         let now = self.clock.now();
-        self.change(|state| {
-            state.enqueue_if_closed(object_ref);
-            state.records.take(object_ref, id, newer_than, now)
-        })
+        self.change(|state| state.records.take(object_ref, id, newer_than, now))
     }
 
     /// Returns why the reads that `object_ref` waits for fail, if several in a row did. An error that may be over with the next

@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use clock::{between, later};
+use connect_api::ErrorCode;
 use connect_api::error::Failure;
-use connect_api::{ErrorCode, Rate};
 use futures::FutureExt;
 
 use super::*;
@@ -234,8 +234,7 @@ async fn rule_21_a_call_is_held_back_with_the_same_message_after_each_attempt() 
 async fn a_dead_remote_costs_few_calls_and_whoever_was_refused_is_enqueued_once_it_answers() {
     let mut bench = Bench::new(100, 2);
     bench.settle().await;
-    let project = ObjectRef::project("default", "shop");
-    bench.remote.join(&project, Rate::per_second(10));
+    let project = bench.all_enqueued().pop().expect("the project reports that the remote answers");
     bench.service.world().mood = Mood::Fails(failure(Failure::NotSent));
     request_reads(&bench, 0..100);
     bench.settle().await;
@@ -249,7 +248,7 @@ async fn a_dead_remote_costs_few_calls_and_whoever_was_refused_is_enqueued_once_
     bench.pass(Duration::from_mins(30)).await;
     let calls = bench.service.calls().len();
     assert!((30..=45).contains(&calls), "{calls} calls in half an hour");
-    let mut enqueued = bench.enqueued();
+    let mut enqueued = bench.all_enqueued();
     enqueued.sort();
     let mut everyone: Vec<_> = (0..100).map(object_ref).chain([project.clone()]).collect();
     everyone.sort();
@@ -261,7 +260,7 @@ async fn a_dead_remote_costs_few_calls_and_whoever_was_refused_is_enqueued_once_
     bench.clock.step(between(bench.clock.now(), probe));
     bench.settle().await;
     assert_eq!(bench.remote.health(), Health::Good { last_poll: bench.clock.now() });
-    let enqueued = bench.enqueued();
+    let enqueued = bench.all_enqueued();
     for object_ref in [&object_ref(1), &object_ref(2), &object_ref(3), &project] {
         assert!(enqueued.contains(object_ref), "{object_ref:?} of {enqueued:?}");
     }

@@ -161,9 +161,9 @@ async fn an_object_that_names_another_connector_or_is_gone_is_not_kept() {
     bench.pass(INTERVAL * 2).await;
     let calls = bench.service.calls();
     assert!(calls.contains(&call(1)) && !calls.contains(&call(0)), "{calls:?}");
-    assert_eq!(bench.remote.object_refs_and_projects(), [object_ref(0)]);
+    assert_eq!(bench.remote.object_refs(), [object_ref(0)]);
     bench.remote.forget_registry_entry(&object_ref(0));
-    assert_eq!(bench.remote.object_refs_and_projects(), []);
+    assert_eq!(bench.remote.object_refs(), []);
 }
 
 #[test]

@@ -1,8 +1,9 @@
-//! Which projects share which remote: those with equal connection settings, the secret included.
+//! The remote of each project.
 //!
-//! An API client's id is not secret. If naming it were enough, a project of another namespace could use credentials
-//! that it does not know (`docs/security.md`).
+//! No project uses the remote of another one, even if both name the same project and the same API client: an API client's id is
+//! not secret (`docs/security.md`). Namespaces that are to share limits and calls use a `ClusterConnectProject`.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use clock::Clock;
@@ -10,47 +11,28 @@ use connect_api::CommerceApi;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::JoinSet;
 
-use super::Connection;
 use super::settings::{ConnectFactory, Settings};
-use super::state::Remote;
+use super::state::{Common, Remote};
 use crate::metrics::Metrics;
 use crate::mutex::Mutex;
 use crate::operator::object_ref::ObjectRef;
 
-/// The remotes of all `ConnectProject`s: one for each combination of address, project key and set of credentials,
-/// however many projects share it.
+/// The remotes of all `ConnectProject`s and `ClusterConnectProject`s.
 pub struct Remotes {
-    clock: Clock,
     factory: Arc<dyn ConnectFactory>,
-    enqueue: UnboundedSender<ObjectRef>,
-    concurrency: usize,
+    common: Common,
     jitter_seed: u64,
-    metrics: Arc<Metrics>,
     registry: Mutex<Registry>,
 }
 
 #[derive(Default)]
 struct Registry {
-    /// The remotes with their tasks, which end when they are removed.
-    remotes: Vec<(Arc<Remote>, JoinSet<()>)>,
+    /// The remote of each project with its tasks, which end when it is removed.
+    remotes: BTreeMap<ObjectRef, (Arc<Remote>, JoinSet<()>)>,
     /// Clients of HTTP APIs in use, each with its address and settings: one for each address and set of credentials.
     commerce: Vec<(String, Settings, Weak<dyn CommerceApi>)>,
     /// How many remotes were opened so far.
     opened: u64,
-}
-
-impl Registry {
-    /// Returns the first remote of that kind.
-    fn find(&self, is_meant: impl Fn(&Remote) -> bool) -> Option<Arc<Remote>> {
-        self.remotes.iter().map(|(remote, _)| remote).find(|remote| is_meant(remote)).cloned()
-    }
-
-    fn leave(&mut self, project: &ObjectRef, remote: &Arc<Remote>) {
-        if remote.part(project) {
-            self.remotes.retain(|(other, _)| !Arc::ptr_eq(other, remote));
-            remote.close();
-        }
-    }
 }
 
 impl Remotes {
@@ -66,64 +48,45 @@ impl Remotes {
         jitter_seed: u64,
         metrics: Arc<Metrics>,
     ) -> Arc<Self> {
-        Arc::new(Self { clock, factory, enqueue, concurrency, jitter_seed, metrics, registry: Mutex::default() })
+        let common = Common { clock, enqueue, concurrency, metrics };
+        Arc::new(Self { factory, common, jitter_seed, registry: Mutex::default() })
     }
 
-    /// Claims the remote of `project`: opens or joins it. Call it in every reconcile of the project; unchanged settings
-    /// change nothing. With other credentials, the project moves to another remote. Needs a tokio runtime, for the tasks.
+    /// Returns the remote of `project`; opens one if it has none with these settings. Call it in every reconcile of the project,
+    /// and enqueue the resources that name the project if the remote is another one than before. Needs a tokio runtime, for the
+    /// tasks.
     ///
     /// # Errors
     /// The sentence of [`ConnectFactory::connect`]; nothing has changed then.
     pub fn claim(&self, project: &ObjectRef, settings: &Settings) -> Result<Arc<Remote>, String> {
-        let is_open = self.registry.lock().find(|remote| remote.is_reached_by(settings)).is_some();
+        if let Some(remote) = self.of(project).filter(|remote| remote.settings() == settings) {
+            return Ok(remote);
+        }
         // Without the lock: this reads certificates, and must not block others.
-        let client = if is_open { None } else { Some(self.factory.connect(settings)?) };
+        let client = self.factory.connect(settings)?;
         let mut registry = self.registry.lock();
-        let before = registry.find(|remote| remote.is_claimed_by(project));
-        let remote = if let Some(remote) = registry.find(|remote| remote.is_reached_by(settings)) {
-            remote
-        } else {
-            // There is no client yet if the remote was closed in between.
-            let client = client.map_or_else(|| self.factory.connect(settings), Ok)?;
-            self.open(&mut registry, settings, client)
-        };
-        remote.join(project, settings.requests_per_second);
-        if let Some(before) = before.filter(|before| !Arc::ptr_eq(before, &remote)) {
-            registry.leave(project, &before);
+        registry.opened = registry.opened.wrapping_add(1);
+        let number = self.jitter_seed.wrapping_add(registry.opened);
+        let remote = Arc::new(Remote::new(&self.common, number, project.clone(), client, settings.clone()));
+        let mut tasks = JoinSet::new();
+        tasks.spawn(Arc::clone(&remote).run());
+        if let Some((before, _)) = registry.remotes.insert(project.clone(), (Arc::clone(&remote), tasks)) {
+            before.close();
         }
         Ok(remote)
     }
 
-    fn open(&self, registry: &mut Registry, settings: &Settings, client: Arc<dyn Connection>) -> Arc<Remote> {
-        registry.opened = registry.opened.wrapping_add(1);
-        let remote = Arc::new(Remote::new(
-            self.clock.clone(),
-            self.enqueue.clone(),
-            self.concurrency,
-            self.jitter_seed.wrapping_add(registry.opened),
-            client,
-            settings.clone(),
-            Arc::clone(&self.metrics),
-        ));
-        let mut tasks = JoinSet::new();
-        tasks.spawn(Arc::clone(&remote).run());
-        registry.remotes.push((Arc::clone(&remote), tasks));
-        remote
-    }
-
-    /// Gives up the claim of `project`; the last one ends its tasks. Everything kept for resources of the project's
-    /// namespace is removed, and they are enqueued.
+    /// Closes the remote of `project`, and ends its tasks.
     pub fn release(&self, project: &ObjectRef) {
-        let mut registry = self.registry.lock();
-        if let Some(remote) = registry.find(|remote| remote.is_claimed_by(project)) {
-            registry.leave(project, &remote);
+        if let Some((remote, _)) = self.registry.lock().remotes.remove(project) {
+            remote.close();
         }
     }
 
-    /// Returns the remote that `project` claimed.
+    /// Returns the remote of `project`.
     #[must_use]
     pub fn of(&self, project: &ObjectRef) -> Option<Arc<Remote>> {
-        self.registry.lock().find(|remote| remote.is_claimed_by(project))
+        self.registry.lock().remotes.get(project).map(|(remote, _)| Arc::clone(remote))
     }
 
     /// Returns the client of the HTTP API at `url`. All callers with the same settings share it, as long as one of them
@@ -151,16 +114,17 @@ impl Remotes {
 
     /// Removes all that any remote keeps for a resource.
     pub fn forget(&self, object_ref: &ObjectRef) {
-        for (remote, _) in &self.registry.lock().remotes {
+        for (remote, _) in self.registry.lock().remotes.values() {
             remote.forget(object_ref);
         }
     }
 
-    /// Returns every object that any remote keeps something for, and every project that claims a remote.
+    /// Returns every object that any remote keeps something for, and every project that has a remote.
     #[must_use]
     pub fn object_refs(&self) -> Vec<ObjectRef> {
         let registry = self.registry.lock();
-        registry.remotes.iter().flat_map(|(remote, _)| remote.object_refs_and_projects()).collect()
+        let kept = registry.remotes.values().flat_map(|(remote, _)| remote.object_refs());
+        kept.chain(registry.remotes.keys().cloned()).collect()
     }
 }
 

@@ -25,7 +25,7 @@ pub struct Settings {
     pub client_secret: SecretString,
     /// Scopes to request, separated by blanks; `None`: all that the API client has.
     pub scopes: Option<String>,
-    /// Maximum number of requests per second. The lowest value of all projects that share the remote applies.
+    /// Maximum number of requests per second.
     pub requests_per_second: Rate,
 }
 
@@ -55,17 +55,8 @@ impl PartialEq for Settings {
 
 impl Eq for Settings {}
 
-impl Settings {
-    pub(super) fn with_rate(&self, requests_per_second: Rate) -> Self {
-        Self { requests_per_second, ..self.clone() }
-    }
-}
-
 /// A client of one remote project, with a token cache and a rate limiter of its own.
 pub trait Connection: ConnectApi + StagedApi {
-    /// Sets the maximum number of requests per second; token and connections stay.
-    fn set_rate(&self, requests_per_second: Rate);
-
     /// Returns the scopes of the newest token; `None` before the first one.
     fn scopes(&self) -> Option<Vec<String>>;
 }

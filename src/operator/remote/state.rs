@@ -1,13 +1,13 @@
 //! One remote project: the lock around its state, and what follows each change of it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::mem;
 use std::sync::Arc;
 
 use clock::{Clock, between};
+use connect_api::ApiError;
 use connect_api::error::Failure;
 use connect_api::scopes::{self, Right};
-use connect_api::{ApiError, Rate};
 use jiff::Timestamp;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{OwnedSemaphorePermit, watch};
@@ -26,9 +26,21 @@ use crate::operator::object_ref::ObjectRef;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Login(u64);
 
-/// One remote project, called with one set of credentials.
+/// What all remotes have in common.
+pub(super) struct Common {
+    pub(super) clock: Clock,
+    /// Receives the objects to reconcile again.
+    pub(super) enqueue: UnboundedSender<ObjectRef>,
+    /// Permits that no rate exceeds.
+    pub(super) concurrency: usize,
+    pub(super) metrics: Arc<Metrics>,
+}
+
+/// The remote project of one `ConnectProject` or `ClusterConnectProject`, called with its credentials.
 pub struct Remote {
     login: Login,
+    project: ObjectRef,
+    settings: Settings,
     pub(super) clock: Clock,
     pub(super) client: Arc<dyn Connection>,
     /// Notifies the poller, and those that wait for the end of a pause, after each change of the state.
@@ -52,15 +64,11 @@ pub(super) struct RemoteState {
     pub(super) enqueue: Vec<ObjectRef>,
     /// Objects that were refused a permit because of an outage; they are enqueued when it is over.
     refused: BTreeSet<ObjectRef>,
-    /// The settings of the client.
-    pub(super) settings: Settings,
-    /// The rate of each claiming project.
-    pub(super) claims: BTreeMap<ObjectRef, Rate>,
-    /// No project claims it any more.
-    pub(super) closed: bool,
+    /// Its project has another remote, or none.
+    closed: bool,
 }
 
-/// The part of the health whose changes enqueue the claiming projects.
+/// The part of the health whose changes enqueue the project.
 type ReportedHealth = (mem::Discriminant<Health>, Option<OutageKind>);
 
 impl RemoteState {
@@ -68,46 +76,6 @@ impl RemoteState {
         let health = self.circuit_breaker.health();
         let outage = if let Health::Failing(outage) = &health { Some(outage.kind) } else { None };
         (mem::discriminant(&health), outage)
-    }
-
-    /// Enqueues the objects that a change concerns: those that were refused a permit, once calls pass again, and the claiming
-    /// projects, if what they report has changed.
-    fn enqueue_affected(&mut self, before: &ReportedHealth) {
-        if self.circuit_breaker.outage().is_none() {
-            self.enqueue.extend(mem::take(&mut self.refused));
-        }
-        let after = self.reported_health();
-        if after == *before {
-            return;
-        }
-        self.enqueue.extend(self.claims.keys().cloned());
-        self.log_health();
-        if after.1.is_some() {
-            // No reads from now on: the objects that wait for one have to report why.
-            self.enqueue.extend(self.records.waiting().cloned());
-        }
-    }
-
-    /// Logs the health. Error texts are masked before they get here, and project names are not secret.
-    fn log_health(&self) {
-        let project = &self.settings.project_key;
-        match self.circuit_breaker.health() {
-            Health::Unknown => {}
-            Health::Good { .. } => tracing::info!(%project, "the remote project answers"),
-            Health::Failing(Outage { kind, error, until, .. }) => {
-                tracing::warn!(%project, ?kind, %error, %until, "the remote project is not usable");
-            }
-        }
-    }
-
-    /// Logs a pause that no condition reports, because it is short.
-    fn log_pause(&self) {
-        let breaker = &self.circuit_breaker;
-        if let (Some(outage), Health::Good { .. }) = (breaker.outage(), breaker.health()) {
-            let Outage { kind, error, until, .. } = outage;
-            let project = &self.settings.project_key;
-            tracing::debug!(%project, outage = ?kind, %error, %until, "the calls of the remote project pause");
-        }
     }
 
     fn forget(&mut self, object_ref: &ObjectRef) {
@@ -122,31 +90,42 @@ impl RemoteState {
 }
 
 impl Remote {
-    /// Creates a remote that nobody claims yet. `number` tells it apart from others, and is the seed of its jitter.
+    /// Creates a remote. `number` tells it apart from others, and is the seed of its jitter.
     pub(super) fn new(
-        clock: Clock,
-        enqueue: UnboundedSender<ObjectRef>,
-        concurrency: usize,
+        common: &Common,
         number: u64,
+        project: ObjectRef,
         client: Arc<dyn Connection>,
         settings: Settings,
-        metrics: Arc<Metrics>,
     ) -> Self {
         let state = RemoteState {
             circuit_breaker: CircuitBreaker::default(),
-            concurrency_limiter: ConcurrencyLimiter::new(concurrency, settings.requests_per_second),
+            concurrency_limiter: ConcurrencyLimiter::new(common.concurrency, settings.requests_per_second),
             records: Records::default(),
             registry_cache: RegistryCache::default(),
             jitter: Jitter::new(number),
             counted: None,
             enqueue: Vec::new(),
             refused: BTreeSet::new(),
-            settings,
-            claims: BTreeMap::new(),
             closed: false,
         };
-        let (login, changes) = (Login(number), watch::Sender::new(()));
-        Self { login, clock, client, changes, enqueue, metrics, state: Mutex::new(state) }
+        Self {
+            login: Login(number),
+            project,
+            settings,
+            clock: common.clock.clone(),
+            client,
+            changes: watch::Sender::new(()),
+            enqueue: common.enqueue.clone(),
+            metrics: Arc::clone(&common.metrics),
+            state: Mutex::new(state),
+        }
+    }
+
+    /// Closes the remote: nothing is polled any more. The resources of the project are enqueued by its reconcile, which knows
+    /// why, and use another remote.
+    pub(super) fn close(&self) {
+        self.change(|state| state.closed = true);
     }
 
     /// Waits for a permit: until the project has answered for the first time, and during a pause that only the log reports.
@@ -186,11 +165,11 @@ impl Remote {
 
     /// Returns the settings of its client.
     #[must_use]
-    pub fn settings(&self) -> Settings {
-        self.state.lock().settings.clone()
+    pub fn settings(&self) -> &Settings {
+        &self.settings
     }
 
-    /// Returns the health. Each change of its kind enqueues the projects that claim the remote.
+    /// Returns the health. Each change of its kind enqueues the project.
     #[must_use]
     pub fn health(&self) -> Health {
         self.state.lock().circuit_breaker.health()
@@ -205,7 +184,7 @@ impl Remote {
     /// Returns which of `rights` the newest token lacks, in the order of `rights`; nothing if its scopes are not known.
     #[must_use]
     pub fn lacking(&self, rights: &[Right]) -> Vec<Right> {
-        scopes::missing(rights, &self.client.scopes().unwrap_or_default(), &self.settings().project_key)
+        scopes::missing(rights, &self.client.scopes().unwrap_or_default(), &self.settings.project_key)
     }
 
     /// Removes all that is kept for `object_ref`, such as polls and pending reads.
@@ -213,12 +192,12 @@ impl Remote {
         self.change(|state| state.forget(object_ref));
     }
 
-    /// Returns every object that something is kept for, such as polls and pending reads, and the claiming projects.
-    pub(super) fn object_refs_and_projects(&self) -> Vec<ObjectRef> {
-        self.look(|state| state.object_refs().chain(state.claims.keys()).cloned().collect())
+    /// Returns every object that something is kept for, such as polls and pending reads.
+    pub(super) fn object_refs(&self) -> Vec<ObjectRef> {
+        self.look(|state| state.object_refs().cloned().collect())
     }
 
-    /// Whether the deployments of the project were listed with the credentials of a claiming project. A successful
+    /// Whether the deployments of the project were listed with these credentials. A successful
     /// login proves less: a token of another project can read the registry.
     #[must_use]
     pub fn has_answered(&self) -> bool {
@@ -253,21 +232,49 @@ impl Remote {
             None => state.circuit_breaker.succeeded(permit),
             Some(error) => {
                 state.circuit_breaker.failed(permit, error, now, &mut state.jitter);
-                state.log_pause();
+                self.log_pause(state);
             }
         });
     }
 
-    /// Removes the chosen objects and enqueues them, because they have to use another remote.
-    pub(super) fn dismiss(&self, chosen: impl Fn(&ObjectRef) -> bool) {
-        self.change(|state| {
-            let dismissed: BTreeSet<ObjectRef> =
-                state.object_refs().filter(|object_ref| chosen(object_ref)).cloned().collect();
-            for object_ref in &dismissed {
-                state.forget(object_ref);
+    /// Enqueues the objects that a change concerns: those that were refused a permit, once calls pass again, and the project, if
+    /// what it reports has changed.
+    fn enqueue_affected(&self, state: &mut RemoteState, before: &ReportedHealth) {
+        if state.circuit_breaker.outage().is_none() {
+            state.enqueue.extend(mem::take(&mut state.refused));
+        }
+        let after = state.reported_health();
+        if after == *before {
+            return;
+        }
+        state.enqueue.push(self.project.clone());
+        self.log_health(state);
+        if after.1.is_some() {
+            // No reads from now on: the objects that wait for one have to report why.
+            state.enqueue.extend(state.records.waiting().cloned());
+        }
+    }
+
+    /// Logs the health. Error texts are masked before they get here, and project names are not secret.
+    fn log_health(&self, state: &RemoteState) {
+        let project = &self.settings.project_key;
+        match state.circuit_breaker.health() {
+            Health::Unknown => {}
+            Health::Good { .. } => tracing::info!(%project, "the remote project answers"),
+            Health::Failing(Outage { kind, error, until, .. }) => {
+                tracing::warn!(%project, ?kind, %error, %until, "the remote project is not usable");
             }
-            state.enqueue.extend(dismissed);
-        });
+        }
+    }
+
+    /// Logs a pause that no condition reports, because it is short.
+    fn log_pause(&self, state: &RemoteState) {
+        let breaker = &state.circuit_breaker;
+        if let (Some(outage), Health::Good { .. }) = (breaker.outage(), breaker.health()) {
+            let Outage { kind, error, until, .. } = outage;
+            let project = &self.settings.project_key;
+            tracing::debug!(%project, outage = ?kind, %error, %until, "the calls of the remote project pause");
+        }
     }
 
     /// Uses the state, without a change that concerns anybody else.
@@ -280,7 +287,7 @@ impl Remote {
         let mut state = self.state.lock();
         let before = state.reported_health();
         let result = change(&mut state);
-        state.enqueue_affected(&before);
+        self.enqueue_affected(&mut state, &before);
         for object_ref in mem::take(&mut state.enqueue) {
             // The receiver is gone only when the operator shuts down.
             let _ = self.enqueue.send(object_ref);

@@ -45,7 +45,7 @@ impl Remote {
     /// Runs one round of a task under a trace id of its own; returns `None` if it panicked, which ends its round, not the
     /// task.
     async fn guarded<T>(&self, task: &'static str, round: impl Future<Output = T>) -> Option<T> {
-        let (project, trace_id) = (self.settings().project_key, trace::Id::random());
+        let (project, trace_id) = (&self.settings().project_key, trace::Id::random());
         let span = tracing::info_span!("round", task, project, %trace_id);
         let ended = AssertUnwindSafe(trace::within(trace_id, round).instrument(span)).catch_unwind().await;
         if ended.is_err() {

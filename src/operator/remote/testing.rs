@@ -19,6 +19,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
+use super::state::Common;
 use super::tasks::REGISTRY;
 use super::{ConnectFactory, Connection, Remote, Settings};
 use crate::metrics::Metrics;
@@ -121,8 +122,6 @@ pub(super) struct World {
     pub(super) calls: Vec<(Timestamp, Call)>,
     /// The settings of each client.
     pub(super) clients: Vec<Settings>,
-    /// Rates that were set later.
-    pub(super) rates: Vec<Rate>,
 }
 
 /// The service behind a remote.
@@ -242,10 +241,6 @@ impl StagedApi for Service {
 }
 
 impl Connection for Service {
-    fn set_rate(&self, requests_per_second: Rate) {
-        self.world().rates.push(requests_per_second);
-    }
-
     fn scopes(&self) -> Option<Vec<String>> {
         None
     }
@@ -299,8 +294,8 @@ impl Bench {
         service.world().deployments = (0..deployments).map(|number| (id(number), 1)).collect();
         let (enqueue, enqueued) = unbounded_channel();
         let client: Arc<dyn Connection> = service.clone();
-        let remote =
-            Remote::new(clock.clone(), enqueue, concurrency, 7, client, settings("secret", 10), metrics(&clock));
+        let common = Common { clock: clock.clone(), enqueue, concurrency, metrics: metrics(&clock) };
+        let remote = Remote::new(&common, 7, ObjectRef::project("default", "demo"), client, settings("secret", 10));
         Self { clock, service, remote: Arc::new(remote), enqueued }
     }
 
@@ -328,8 +323,13 @@ impl Bench {
         }
     }
 
-    /// Returns the objects enqueued since the last time.
+    /// Returns the resources enqueued since the last time.
     pub(super) fn enqueued(&mut self) -> Vec<ObjectRef> {
+        self.all_enqueued().into_iter().filter(|object_ref| !object_ref.kind.is_project()).collect()
+    }
+
+    /// Returns the objects enqueued since the last time, the project included.
+    pub(super) fn all_enqueued(&mut self) -> Vec<ObjectRef> {
         std::iter::from_fn(|| self.enqueued.try_recv().ok()).collect()
     }
 }

@@ -43,7 +43,6 @@ use super::model::{
     RedeployAction,
 };
 use super::routes;
-use crate::Rate;
 use crate::client_context::ClientContext;
 use clock::Clock;
 
@@ -76,12 +75,6 @@ impl HttpConnect {
         let endpoint = settings.auth_url.at(routes::TOKEN).ok_or(BuildError::AuthUrl)?;
         let tokens = Tokens::new(Arc::clone(&wire), clock.clone(), endpoint, settings.credentials.clone());
         Ok(Self { settings, clock, wire, tokens })
-    }
-
-    /// Changes the number of requests per second. If several resources share the client, the caller passes the lowest
-    /// rate.
-    pub fn set_rate(&self, requests_per_second: Rate) {
-        self.wire.pace.set_rate(requests_per_second);
     }
 
     /// Returns the scopes of the newest token: those in its response, or the requested ones if the response names none.

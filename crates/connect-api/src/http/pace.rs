@@ -2,7 +2,7 @@
 //! Waits on the injected clock only.
 
 use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use governor::clock::Clock as GovernorClock;
@@ -34,7 +34,7 @@ impl GovernorClock for Elapsed {
 #[derive(Debug)]
 pub(super) struct Pace {
     clock: Clock,
-    limiter: Mutex<(Rate, Arc<Limiter>)>,
+    limiter: Limiter,
     /// Held while waiting for the rate limiter, so that requests leave in the order of their calls.
     queue: tokio::sync::Mutex<()>,
     /// End of the pause, as a [`Clock::elapsed`] value.
@@ -43,16 +43,8 @@ pub(super) struct Pace {
 
 impl Pace {
     pub(super) fn new(clock: Clock, rate: Rate) -> Self {
-        let limiter = Mutex::new((rate, limiter(&clock, rate)));
+        let limiter = limiter(&clock, rate);
         Self { clock, limiter, queue: tokio::sync::Mutex::new(()), held_until: Mutex::new(Duration::ZERO) }
-    }
-
-    /// Changes the number of requests per second. A caller that already waits still waits by the old rate.
-    pub(super) fn set_rate(&self, rate: Rate) {
-        let mut current = self.limiter.lock().unwrap_or_else(PoisonError::into_inner);
-        if current.0 != rate {
-            *current = (rate, limiter(&self.clock, rate));
-        }
     }
 
     /// Waits until the rate limiter permits one request. The error is the rest of a pause.
@@ -60,8 +52,7 @@ impl Pace {
         let _first = self.queue.lock().await;
         loop {
             self.open()?;
-            let limiter = Arc::clone(&self.limiter.lock().unwrap_or_else(PoisonError::into_inner).1);
-            match limiter.check() {
+            match self.limiter.check() {
                 Ok(()) => return Ok(()),
                 Err(early) => self.clock.sleep(early.wait_time_from(self.clock.elapsed())).await,
             }
@@ -85,11 +76,11 @@ impl Pace {
     }
 }
 
-fn limiter(clock: &Clock, rate: Rate) -> Arc<Limiter> {
+fn limiter(clock: &Clock, rate: Rate) -> Limiter {
     // `None` stands for a period of zero, which no rate has.
     let quota = Quota::with_period(rate.period()).unwrap_or_else(|| Quota::per_second(LARGEST_BURST));
     let quota = quota.allow_burst(rate.burst(LARGEST_BURST));
-    Arc::new(RateLimiter::direct_with_clock(quota, Elapsed(clock.clone())))
+    RateLimiter::direct_with_clock(quota, Elapsed(clock.clone()))
 }
 
 #[cfg(test)]
@@ -119,14 +110,6 @@ mod tests {
         assert_eq!(turns(&pace), 1);
         clock.step(Duration::from_mins(1));
         assert_eq!(turns(&pace), 5, "no more than one burst accumulates");
-        pace.set_rate(Rate::per_second(1));
-        assert_eq!(turns(&pace), 1, "a lower rate");
-        clock.step(Duration::from_millis(999));
-        assert_eq!(turns(&pace), 0);
-        pace.set_rate(Rate::per_second(1));
-        assert_eq!(turns(&pace), 0, "the same rate changes nothing");
-        clock.step(Duration::from_millis(1));
-        assert_eq!(turns(&pace), 1);
     }
 
     #[tokio::test]

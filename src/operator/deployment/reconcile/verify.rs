@@ -85,7 +85,7 @@ impl Reconciler<'_> {
         let Some(Some(Project { http_api_url, .. })) = self.context.memory.projects.get(&object_ref) else {
             return Ok(Err(self.unverified("The project is not known yet".to_owned())));
         };
-        let mut settings = remote.settings();
+        let mut settings = remote.settings().clone();
         if let Some(reference) = &verify.credentials_ref {
             let (client, namespace) = (&self.context.client, &self.object_ref.namespace);
             let found = match secret::named(client, &self.context.settings.secrets, namespace, &reference.name).await? {

@@ -19,6 +19,7 @@ use connect_operator::operator::clients::served_crds;
 use connect_operator::operator::cluster::initial_lists::InitialLists;
 use connect_operator::operator::cluster::objects::digest_key;
 use connect_operator::operator::cluster::objects::secret::Policy;
+use connect_operator::operator::context::Settings;
 use connect_operator::operator::manager;
 use connect_operator::operator::values::digest::DigestKey;
 use dev_server::Options;
@@ -67,18 +68,20 @@ pub(crate) fn operator(client: Client, own: &str, digest_key: DigestKey, namespa
     let factory = HttpFactory { allowed_hosts, around, limits: Limits::default(), authorities: Authorities::default() };
     let options = manager::Options {
         client,
-        scope: Scope::new(&namespaces.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), "")
-            .expect("no selector"),
+        settings: Settings {
+            scope: Scope::new(&namespaces.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), "")
+                .expect("no selector"),
+            operator_namespace: own.to_owned(),
+            secrets: Policy::default(),
+            digest_key,
+            actions: Arc::new(actions),
+            default_deletion_policy: None,
+        },
         concurrency: 16,
         clock,
-        operator_namespace: own.to_owned(),
-        secrets: Policy::default(),
-        digest_key,
         factory: Arc::new(factory),
-        actions: Arc::new(actions),
         lists: InitialLists::new(metrics.clone()),
         metrics,
-        default_deletion_policy: None,
         jitter_seed: 1,
     };
     Operator(tokio::spawn(manager::run(options, std::future::pending())).abort_handle())

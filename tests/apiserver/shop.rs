@@ -16,6 +16,7 @@ use connect_operator::operator::clients::action_factory::{ActionFactory, HttpAct
 use connect_operator::operator::clients::connect_factory::HttpFactory;
 use connect_operator::operator::cluster::initial_lists::InitialLists;
 use connect_operator::operator::cluster::objects::secret;
+use connect_operator::operator::context::Settings;
 use connect_operator::operator::manager;
 use connect_operator::operator::remote::ConnectFactory;
 use connect_operator::operator::values::digest::DigestKey;
@@ -169,17 +170,19 @@ impl Shop {
         let namespaces: Vec<_> = if self.everywhere { Vec::new() } else { watched.cloned().collect() };
         let options = manager::Options {
             client: unreliable::as_slow_as_asked_for(client),
-            scope: Scope::new(&namespaces, "").expect("no selector").with_cluster_projects(self.cluster_projects),
+            settings: Settings {
+                scope: Scope::new(&namespaces, "").expect("no selector").with_cluster_projects(self.cluster_projects),
+                operator_namespace: self.operator_namespace.clone(),
+                secrets: self.secrets.clone(),
+                digest_key: DigestKey::new(digest_key),
+                actions: self.actions.clone().unwrap_or_else(|| Arc::new(actions)),
+                default_deletion_policy: None,
+            },
             concurrency: self.concurrency,
             clock,
-            operator_namespace: self.operator_namespace.clone(),
-            secrets: self.secrets.clone(),
-            digest_key: DigestKey::new(digest_key),
             factory: self.remotes.clone().unwrap_or_else(|| Arc::new(factory)),
-            actions: self.actions.clone().unwrap_or_else(|| Arc::new(actions)),
             metrics,
             lists,
-            default_deletion_policy: None,
             jitter_seed: 1,
         };
         let (stop, stopped) = oneshot::channel::<()>();

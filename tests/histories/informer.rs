@@ -9,6 +9,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use connect_operator::operator::cluster::initial_lists::List;
 use connect_operator::operator::cluster::objects::guarded::Guarded;
 use connect_operator::operator::cluster::references::Named;
 use connect_operator::operator::cluster::references::sources::Sources;
@@ -95,6 +96,9 @@ where
     pub(crate) fn list(&mut self, context: &Context, cluster: &Cluster, version: u64) {
         (self.cut, self.whole) = (false, false);
         self.cursor = version;
+        if !self.ready {
+            context.lists.awaits(every::<K>());
+        }
         let rest = cluster.at(self.kind, version).into_values().map(|value| parse::<K>(&value)).collect();
         self.listing = Some(Listing { rest, arrived: BTreeMap::new() });
         self.known_objects.note(context, &Event::<K>::Init);
@@ -124,12 +128,18 @@ where
         let Some(object) = listing.rest.pop_front() else {
             self.store = listing.arrived;
             (self.ready, self.whole) = (true, true);
+            context.lists.listed(&every::<K>());
             return self.known_objects.note(context, &Event::<K>::InitDone);
         };
         listing.arrived.insert(object_ref(&object), object.clone());
         self.known_objects.note(context, &Event::InitApply(object));
         self.listing = Some(listing);
     }
+}
+
+/// The list of all objects of a kind.
+fn every<K: ManagedKind>() -> List {
+    List { kind: K::KIND.as_str(), namespace: None }
 }
 
 fn parse<K: DeserializeOwned>(value: &Value) -> K {

@@ -12,7 +12,7 @@ use connect_operator::leader::Scope;
 use connect_operator::metrics::Metrics;
 use connect_operator::operator::cluster::initial_lists::InitialLists;
 use connect_operator::operator::cluster::objects::secret;
-use connect_operator::operator::context::Context;
+use connect_operator::operator::context::{Context, Settings};
 use connect_operator::operator::manager::event_handlers;
 use connect_operator::operator::manager::reconciled;
 use connect_operator::operator::manager::{self, Options};
@@ -109,21 +109,23 @@ impl Operator {
         let metrics = Metrics::new(own.clock.now());
         let options = Options {
             client: service.client(),
-            scope: Scope::default().with_cluster_projects(own.shares),
+            settings: Settings {
+                scope: Scope::default().with_cluster_projects(own.shares),
+                operator_namespace: HOME.to_owned(),
+                secrets: secret::Policy::default(),
+                digest_key: DigestKey::new([own.digest_key; 32]),
+                actions: Arc::new(actions),
+                default_deletion_policy: None,
+            },
             concurrency: 16,
             clock: own.clock.clone(),
-            operator_namespace: HOME.to_owned(),
-            secrets: secret::Policy::default(),
-            digest_key: DigestKey::new([own.digest_key; 32]),
             factory: Arc::new(line),
-            actions: Arc::new(actions),
             lists: InitialLists::new(Arc::clone(&metrics)),
             metrics,
-            default_deletion_policy: None,
             jitter_seed: start,
         };
         let (enqueue, enqueued) = mpsc::unbounded_channel();
-        let context = manager::context(&options, 1, &enqueue);
+        let context = manager::context(options, &enqueue);
         let requeue_timers = Arc::clone(&context.requeue_timers);
         let mut operator = Self {
             context,

@@ -22,6 +22,8 @@ use super::overlay::Overlay;
 use super::stop::Stop;
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{ConnectorDeployment, ConnectorStaged, ProjectKind, ProjectRef, StagedConnector};
+use crate::metrics::Metrics;
+use crate::operator::cluster::initial_lists::{InitialLists, List};
 use crate::operator::cluster::keys::{ClaimStatus, KeyOwnership};
 use crate::operator::cluster::objects::secret;
 use crate::operator::cluster::references::{Named, Reference};
@@ -127,6 +129,8 @@ pub(super) async fn projected_cluster(
     notes.extend(settings.local.then(|| local::NOTE.to_owned()));
     let overlay = Arc::new(overlay);
     let (enqueue, _) = tokio::sync::mpsc::unbounded_channel();
+    let lists = InitialLists::new(Metrics::new(jiff::Timestamp::UNIX_EPOCH));
+    lists.listed(&List { kind: "ConnectorDeployment", namespace: None });
     let mut projected_cluster = ProjectedCluster {
         settings,
         before,
@@ -137,7 +141,7 @@ pub(super) async fn projected_cluster(
         invalid,
         notes: RefCell::new(notes),
         projects,
-        keys: KeyOwnership::new(0, enqueue),
+        keys: KeyOwnership::new(lists, enqueue),
         admitted: BTreeMap::new(),
     };
     let deployments = projected_cluster.list::<ConnectorDeployment>(&namespaces).await?;

@@ -33,6 +33,7 @@ use crate::operator::clients::kube_client;
 use crate::operator::cluster::initial_lists::InitialLists;
 use crate::operator::cluster::objects::digest_key;
 use crate::operator::cluster::objects::secret;
+use crate::operator::context::Settings;
 use crate::operator::manager;
 use crate::operator::reconcile::panics;
 use crate::telemetry::LogFormat;
@@ -264,18 +265,20 @@ pub(in crate::cli) async fn run_with(
     tracing::info!(version = env!("CARGO_PKG_VERSION"), "the controllers start");
     let options = manager::Options {
         client,
-        scope,
-        concurrency: usize::from(args.concurrency),
         clock,
-        operator_namespace: namespace.clone(),
-        default_deletion_policy: args.default_deletion_policy,
-        secrets: secret::Policy {
-            require_label: args.require_secret_label,
-            digest_key: Some((namespace, args.digest_key_secret)),
+        settings: Settings {
+            operator_namespace: namespace.clone(),
+            default_deletion_policy: args.default_deletion_policy,
+            secrets: secret::Policy {
+                require_label: args.require_secret_label,
+                digest_key: Some((namespace, args.digest_key_secret)),
+            },
+            scope,
+            digest_key,
+            actions: Arc::new(actions),
         },
-        digest_key,
+        concurrency: usize::from(args.concurrency),
         factory: Arc::new(factory),
-        actions: Arc::new(actions),
         metrics,
         lists,
         jitter_seed: rand::random(),

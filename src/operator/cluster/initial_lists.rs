@@ -1,7 +1,7 @@
 //! Which initial lists are complete, for readiness, and which lists the API server refuses.
 //!
 //! A refused list blocks no other one: if one namespace was deleted or lost its Role, the others must still be
-//! reconciled. Which lists keys wait for is in `manager/event_handlers.rs` (rule 4).
+//! reconciled.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::metrics::Metrics;
 use crate::mutex::Mutex;
+use crate::operator::object_ref::Kind;
 
 /// Number of objects in one page of a list. etcd accepts objects of up to 1.5 MiB as JSON, and the schema of a kind
 /// does not bound annotations and labels, so a page has [`LARGEST_PAGE`] bytes at most, of which two
@@ -68,9 +69,7 @@ impl InitialLists {
     /// Records that a list is complete. Returns whether it was refused before.
     pub fn listed(&self, list: &List) -> bool {
         let mut state = self.state.lock();
-        if let Some(awaited) = &mut state.awaited {
-            awaited.remove(list);
-        }
+        state.awaited.get_or_insert_default().remove(list);
         let was_refused = state.refused.remove(list);
         if was_refused {
             self.metrics.list_refused(list.kind, list.namespace.as_deref(), false);
@@ -100,6 +99,19 @@ impl InitialLists {
         }
     }
 
+    /// Returns whether a list of the kinds that claim keys (rule 4) is pending, and whether the API server refuses one.
+    ///
+    /// Nobody waits for a refused one: what cannot be listed cannot be read or written either, so it is not reconciled and
+    /// cannot create what another resource creates too. An API server that does not answer is different: it may still show a
+    /// stronger claim.
+    #[must_use]
+    pub fn of_keys(&self) -> (bool, bool) {
+        let state = self.state.lock();
+        let is_one = |list: &List| [Kind::Deployment, Kind::Staged].iter().any(|kind| kind.as_str() == list.kind);
+        let pending = |awaited: &BTreeSet<List>| awaited.difference(&state.refused).any(is_one);
+        (state.awaited.as_ref().is_none_or(pending), state.refused.iter().any(is_one))
+    }
+
     /// Returns the lists that the API server refuses, as messages.
     #[must_use]
     pub fn refused_lists(&self) -> Vec<String> {
@@ -110,7 +122,6 @@ impl InitialLists {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::operator::object_ref::Kind;
 
     #[test]
     fn a_refused_list_keeps_no_other_one_waiting() {

@@ -22,6 +22,7 @@ use crate::crd::{ConnectorDeployment, ConnectorStaged, DeletionPolicy};
 use crate::leader::Scope;
 use crate::metrics::Metrics;
 use crate::operator::clients::action_factory::ActionFactory;
+use crate::operator::cluster::initial_lists::InitialLists;
 use crate::operator::cluster::keys::{Begin, ClaimStatus, KeyOwnership};
 use crate::operator::cluster::object_map::ObjectMap;
 use crate::operator::cluster::objects::secret;
@@ -55,6 +56,8 @@ pub struct Context {
     pub settings: Settings,
     /// The metrics of this process.
     pub metrics: Arc<Metrics>,
+    /// Which lists of the watches are complete.
+    pub lists: Arc<InitialLists>,
     /// Publishes Events.
     pub recorder: EventRecorder,
     /// Every remote project.
@@ -81,7 +84,7 @@ pub struct Settings {
     pub default_deletion_policy: Option<DeletionPolicy>,
     /// Which Secrets resources may name.
     pub secrets: secret::Policy,
-    /// Which objects this install works on, and the labels of what it creates.
+    /// Which objects this install works on, the labels of what it creates, and whether it works with `ClusterConnectProject`s.
     pub scope: Scope,
     /// Key of the digests.
     pub digest_key: DigestKey,

@@ -10,10 +10,9 @@ use std::mem;
 use kube::runtime::watcher::Event;
 
 use super::event_handlers::{deleted, seen};
-use crate::operator::cluster::keys::FirstList;
 use crate::operator::context::Context;
 use crate::operator::kinds::managed_kind::{ManagedKind, object_ref, user_changes};
-use crate::operator::object_ref::{Kind, ObjectRef};
+use crate::operator::object_ref::ObjectRef;
 
 /// The objects of one watch.
 #[derive(Debug, Default)]
@@ -22,7 +21,6 @@ pub struct KnownObjects {
     known: BTreeMap<ObjectRef, u64>,
     /// What the list in progress has shown so far.
     listed: BTreeMap<ObjectRef, u64>,
-    first: FirstList,
 }
 
 impl KnownObjects {
@@ -37,7 +35,7 @@ impl KnownObjects {
                 self.listed.insert(object_ref(object), user_changes(object));
             }
             Event::InitDone => {
-                self.first_list::<K>(context, FirstList::Complete);
+                context.keys.listed();
                 let before = mem::replace(&mut self.known, mem::take(&mut self.listed));
                 let gone = before.keys().filter(|object_ref| !self.known.contains_key(*object_ref));
                 gone.for_each(|object_ref| deleted(context, object_ref));
@@ -56,20 +54,6 @@ impl KnownObjects {
                 self.known.remove(&object_ref);
                 deleted(context, &object_ref);
             }
-        }
-    }
-
-    /// Processes a refused list. If it is the first one, nothing waits for it any more.
-    pub fn refused<K: ManagedKind>(&mut self, context: &Context) {
-        if self.first == FirstList::Awaited {
-            self.first_list::<K>(context, FirstList::Refused);
-        }
-    }
-
-    fn first_list<K: ManagedKind>(&mut self, context: &Context, now: FirstList) {
-        let before = mem::replace(&mut self.first, now);
-        if before != now && matches!(K::KIND, Kind::Deployment | Kind::Staged) {
-            context.keys.listed(before, now);
         }
     }
 }

@@ -25,13 +25,9 @@ use tokio::task::JoinSet;
 
 use self::dispatch::dispatch;
 use self::watches::Scope;
-use crate::crd::DeletionPolicy;
-use crate::leader::Scope as Works;
 use crate::metrics::Metrics;
-use crate::operator::clients::action_factory::ActionFactory;
 use crate::operator::cluster::initial_lists::InitialLists;
 use crate::operator::cluster::keys::KeyOwnership;
-use crate::operator::cluster::objects::secret;
 use crate::operator::cluster::permissions::NamespacePermissions;
 use crate::operator::cluster::queue::requeue_timers::RequeueTimers;
 use crate::operator::cluster::references::References;
@@ -40,7 +36,6 @@ use crate::operator::context::event_recorder::EventRecorder;
 use crate::operator::context::{Context, Memory, Settings};
 use crate::operator::object_ref::ObjectRef;
 use crate::operator::remote::{ConnectFactory, Remotes};
-use crate::operator::values::digest::DigestKey;
 
 /// Time after which a reconcile is given up, as at a crash. Each of its waits has a limit of its own, and ends long before:
 /// a request to the API server takes 65 s at most, a call of a remote 30 s.
@@ -51,29 +46,18 @@ const LONGEST_RECONCILES: Duration = Duration::from_secs(40);
 /// Time limit for Events that are written after them. The chart gives a pod 60 s for both.
 const LONGEST_REPORTS: Duration = Duration::from_secs(10);
 
-/// The settings of the controllers.
+/// What the controllers are started with.
 pub struct Options {
     /// Client of the cluster.
     pub client: Client,
-    /// Namespaces and labels that this install selects, and whether it works with `ClusterConnectProject`s.
-    pub scope: Works,
-    /// Maximum number of concurrent reconciles that use the same remote project.
-    pub concurrency: usize,
     /// Clock of all timers.
     pub clock: Clock,
-    /// Namespace for the operator's own objects, the copies of credentials (rule 24), and for the credentials of
-    /// `ClusterConnectProject`s.
-    pub operator_namespace: String,
-    /// Deletion policy of `ConnectorDeployment`s that set none; `None`: it depends on their type.
-    pub default_deletion_policy: Option<DeletionPolicy>,
-    /// Secrets that resources may use.
-    pub secrets: secret::Policy,
-    /// Key of the digests.
-    pub digest_key: DigestKey,
+    /// What every reconcile is given.
+    pub settings: Settings,
+    /// Maximum number of concurrent reconciles that use the same remote project.
+    pub concurrency: usize,
     /// Creates the clients of remote projects.
     pub factory: Arc<dyn ConnectFactory>,
-    /// Creates the clients of frontends whose actions are checked.
-    pub actions: Arc<dyn ActionFactory>,
     /// The metrics of the process.
     pub metrics: Arc<Metrics>,
     /// Learns which lists are complete.
@@ -82,57 +66,38 @@ pub struct Options {
     pub jitter_seed: u64,
 }
 
-/// Creates the empty context of all reconciles. `scopes`: number of lists of each kind; `enqueue` receives every object
-/// to reconcile.
+/// Creates the empty context of all reconciles. `enqueue` receives every object to reconcile.
 #[must_use]
-pub fn context(options: &Options, scopes: usize, enqueue: &UnboundedSender<ObjectRef>) -> Arc<Context> {
-    let clock = &options.clock;
-    let shares = options.scope.has_cluster_projects();
-    let remotes = Remotes::new(
-        clock.clone(),
-        Arc::clone(&options.factory),
-        enqueue.clone(),
-        options.concurrency,
-        options.jitter_seed,
-        Arc::clone(&options.metrics),
-    );
+pub fn context(options: Options, enqueue: &UnboundedSender<ObjectRef>) -> Arc<Context> {
+    let Options { client, clock, settings, concurrency, factory, metrics, lists, jitter_seed } = options;
+    let remotes = Remotes::new(clock.clone(), factory, enqueue.clone(), concurrency, jitter_seed, Arc::clone(&metrics));
     Arc::new(Context {
-        client: options.client.clone(),
-        clock: clock.clone(),
-        settings: Settings {
-            operator_namespace: options.operator_namespace.clone(),
-            default_deletion_policy: options.default_deletion_policy,
-            secrets: options.secrets.clone(),
-            scope: options.scope.clone(),
-            digest_key: options.digest_key.clone(),
-            actions: Arc::clone(&options.actions),
-        },
-        metrics: Arc::clone(&options.metrics),
+        client,
+        metrics,
         recorder: EventRecorder::default(),
         remotes,
         references: References::default(),
         contents: ContentCache::default(),
-        // Each scope has a list of deployments and one of staged connectors.
-        keys: KeyOwnership::new(2 * scopes, enqueue.clone()),
-        permissions: NamespacePermissions::new(shares),
+        keys: KeyOwnership::new(Arc::clone(&lists), enqueue.clone()),
+        lists,
+        permissions: NamespacePermissions::new(settings.scope.has_cluster_projects()),
         memory: Memory::default(),
         requeue_timers: Arc::new(RequeueTimers::new(clock.clone(), enqueue.clone())),
+        clock,
+        settings,
     })
 }
 
 /// Runs the controllers until `shutdown`; then waits for reconciles in progress, 40 s at most, and for their Events, 10 s at
 /// most.
 pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
-    let namespaces = options.scope.namespaces();
-    let scopes: Vec<Option<String>> =
-        if namespaces.is_empty() { vec![None] } else { namespaces.iter().cloned().map(Some).collect() };
     let (enqueue, enqueued) = mpsc::unbounded_channel();
-    let context = context(&options, scopes.len(), &enqueue);
-    let clock = options.clock.clone();
-    let watches = watches(&context, &options.lists, scopes);
+    let context = context(options, &enqueue);
+    let clock = &context.clock;
+    let watches = watches(&context);
     let mut running = JoinSet::new();
     let (last_reconcile, is_over) = oneshot::channel::<Infallible>();
-    let events = context.recorder.publish(options.client.clone(), is_over.map(|_| ()));
+    let events = context.recorder.publish(context.client.clone(), is_over.map(|_| ()));
     let mut events = pin!(events);
     tokio::select! {
         _ = future::join_all(watches) => {}
@@ -164,13 +129,12 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     }
 }
 
-/// Returns the watches of these namespaces, `None` for all, and those of shared projects.
-fn watches(
-    context: &Arc<Context>,
-    lists: &Arc<InitialLists>,
-    scopes: Vec<Option<String>>,
-) -> Vec<BoxFuture<'static, ()>> {
-    let scope = |namespace| Scope { context: Arc::clone(context), lists: Arc::clone(lists), namespace };
+/// Returns the watches of the namespaces of this install, and those of shared projects.
+fn watches(context: &Arc<Context>) -> Vec<BoxFuture<'static, ()>> {
+    let namespaces = context.settings.scope.namespaces();
+    let scopes: Vec<Option<String>> =
+        if namespaces.is_empty() { vec![None] } else { namespaces.iter().cloned().map(Some).collect() };
+    let scope = |namespace| Scope { context: Arc::clone(context), namespace };
     let mut watches = Vec::new();
     if context.permissions.is_enabled() {
         watches.extend(scope(None).cluster_scoped_watches());

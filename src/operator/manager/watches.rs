@@ -22,7 +22,7 @@ use super::event_handlers;
 use super::known_objects::KnownObjects;
 use crate::crd::{ActionCheck, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use crate::error_text::with_causes;
-use crate::operator::cluster::initial_lists::{InitialLists, List, PAGE};
+use crate::operator::cluster::initial_lists::{List, PAGE};
 use crate::operator::cluster::objects::guarded::Guarded;
 use crate::operator::cluster::objects::secret;
 use crate::operator::cluster::references::Named;
@@ -95,7 +95,6 @@ enum Shown<'a, K> {
 /// The namespace whose objects are watched.
 pub(super) struct Scope {
     pub(super) context: Arc<Context>,
-    pub(super) lists: Arc<InitialLists>,
     /// `None`: all namespaces.
     pub(super) namespace: Option<String>,
 }
@@ -136,11 +135,11 @@ impl Scope {
         } else {
             watcher::Config::default().labels(&self.context.settings.scope.selector().to_string())
         };
-        self.lists.awaits(List { kind: K::KIND.as_str(), namespace: self.namespace.clone() });
+        self.context.lists.awaits(List { kind: K::KIND.as_str(), namespace: self.namespace.clone() });
         let mut known = KnownObjects::default();
         self.follow(api, config, K::KIND.as_str(), move |context, shown| match shown {
             Shown::Event(event) => known.note(context, event),
-            Shown::Refused(_) => known.refused::<K>(context),
+            Shown::Refused(_) => context.keys.listed(),
             Shown::Interrupted => {}
         })
     }
@@ -185,12 +184,12 @@ impl Scope {
     where
         K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
     {
-        let (context, lists) = (Arc::clone(&self.context), Arc::clone(&self.lists));
+        let context = Arc::clone(&self.context);
         let list = List { kind, namespace: self.namespace.clone() };
         let handle = move |event: watcher::Result<watcher::Event<K>>| {
             match &event {
                 Ok(event) => {
-                    if matches!(event, watcher::Event::InitDone) && lists.listed(&list) {
+                    if matches!(event, watcher::Event::InitDone) && context.lists.listed(&list) {
                         tracing::info!(%list, "the API server grants this list again");
                     }
                     note(&context, Shown::Event(event));
@@ -200,7 +199,7 @@ impl Scope {
                         watcher::Error::InitialListFailed(refused @ kube::Error::Api(status))
                             if refusal::cannot_be_seen(refused) =>
                         {
-                            if lists.refused(&list) {
+                            if context.lists.refused(&list) {
                                 tracing::warn!(
                                     %list, why = status.message,
                                     "the API server refuses this list; its objects are not reconciled, and their changes \

@@ -15,6 +15,7 @@ use connect_operator::operator::clients::action_factory::HttpActionFactory;
 use connect_operator::operator::clients::connect_factory::HttpFactory;
 use connect_operator::operator::cluster::initial_lists::InitialLists;
 use connect_operator::operator::cluster::objects::secret;
+use connect_operator::operator::context::Settings;
 use connect_operator::operator::manager;
 use connect_operator::operator::values::digest::DigestKey;
 use dev_server::Options;
@@ -54,17 +55,19 @@ impl Install {
             HttpFactory { allowed_hosts, around, limits: Limits::default(), authorities: Authorities::default() };
         let options = manager::Options {
             client: home.client.clone(),
-            scope,
+            settings: Settings {
+                scope,
+                operator_namespace: home.namespace.clone(),
+                secrets: secret::Policy::default(),
+                digest_key: DigestKey::new([7; 32]),
+                actions: Arc::new(actions),
+                default_deletion_policy: None,
+            },
             concurrency: 16,
             clock,
-            operator_namespace: home.namespace.clone(),
-            secrets: secret::Policy::default(),
-            digest_key: DigestKey::new([7; 32]),
             factory: Arc::new(factory),
-            actions: Arc::new(actions),
             metrics,
             lists,
-            default_deletion_policy: None,
             jitter_seed: 1,
         };
         let (end, asked) = oneshot::channel::<()>();

@@ -53,8 +53,6 @@ pub(super) struct Entry {
     held: Option<RemoteIdentity>,
     /// Whether it claims its key: a resource that only observes, or is already orphaned, does not.
     claims: bool,
-    /// The owner that its last reconcile left the key to.
-    pub(super) behind: Option<ObjectRef>,
 }
 
 impl Entry {
@@ -69,7 +67,6 @@ impl Entry {
             held: remote.filter(|_| id.is_some() || operation),
             key,
             claims: claims && !orphaned,
-            behind: None,
             claim: Claim { object_ref, id, operation, begins: false, created },
         }
     }
@@ -81,7 +78,6 @@ impl Entry {
             self.claim.begins = true;
             self.held.clone_from(&before.held);
         }
-        self.behind.clone_from(&before.behind);
     }
 
     /// Announces that it is about to begin in a remote, in place of what it announced before; `None`: it is not.
@@ -98,10 +94,9 @@ impl Entry {
         self.version.zip(before.version).is_none_or(|(version, before)| version > before)
     }
 
-    /// Whether `other` still waits for this resource, which was `before` when `other` left the key to it.
-    pub(super) fn still_beats(&self, before: &Self, other: &Self) -> bool {
-        let place = |entry: &Self| (entry.claims, entry.key == before.key, entry.project == before.project);
-        place(self) == (true, true, true) && self.claim.beats(&other.claim)
+    /// Whether it still claims the key that it had `before`, through the same project.
+    pub(super) fn claims_as(&self, before: &Self) -> bool {
+        self.claims && self.key == before.key && self.project == before.project
     }
 
     /// Whether it owns a remote record, or has begun an operation.

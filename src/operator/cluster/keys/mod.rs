@@ -9,6 +9,7 @@ mod claim;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
+use std::sync::Arc;
 
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -16,6 +17,7 @@ use self::claim::Entry;
 pub use self::claim::{Claim, owner_before};
 use crate::crd::shared::RemoteIdentity;
 use crate::mutex::Mutex;
+use crate::operator::cluster::initial_lists::InitialLists;
 use crate::operator::kinds::managed_kind::{self, ManagedKind};
 use crate::operator::object_ref::{Kind, ObjectRef};
 
@@ -29,8 +31,8 @@ pub type Admits<'a> = &'a dyn Fn(&ObjectRef, &str) -> Option<RemoteIdentity>;
 pub enum ClaimStatus {
     /// It may go on: no other claim is stronger.
     Owner,
-    /// This resource has a stronger claim. If that ends, the waiting resource is enqueued; it also has to look again
-    /// after a while, because the project of the owner may have changed.
+    /// This resource has a stronger claim. Once it does not claim the key any more, the waiting resource is enqueued; it also
+    /// has to look again after a while, because the project of the owner may have changed.
     HeldBy(ObjectRef),
     /// Not known yet: the initial lists are incomplete, and their completion enqueues the resource; or the resource or its
     /// project has changed since the reconcile began.
@@ -49,31 +51,16 @@ pub struct Begin<'a> {
     pub takes_over: bool,
 }
 
-/// The state of the first list of a watch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FirstList {
-    /// It is not complete.
-    #[default]
-    Awaited,
-    /// The API server refuses it.
-    Refused,
-    /// It is complete.
-    Complete,
-}
-
 /// The claims of all resources on keys.
 #[derive(Debug)]
 pub struct KeyOwnership {
+    lists: Arc<InitialLists>,
     enqueue: UnboundedSender<ObjectRef>,
     index: Mutex<Index>,
 }
 
 #[derive(Debug, Default)]
 struct Index {
-    /// Number of first lists that are awaited.
-    awaited: usize,
-    /// Number of first lists that the API server refuses.
-    refused: usize,
     /// Resources that this version cannot deserialize, and whose keys are not known from before.
     unreadable: BTreeSet<ObjectRef>,
     /// Resources that asked too early.
@@ -84,11 +71,11 @@ struct Index {
 }
 
 impl KeyOwnership {
-    /// Creates an empty index. `lists`: the number of first lists to wait for ([`KeyOwnership::listed`]); `enqueue` gets the
-    /// resources that need not wait any longer.
+    /// Creates an empty index. `lists`: which of them are complete ([`KeyOwnership::listed`]); `enqueue` gets the resources that
+    /// need not wait any longer.
     #[must_use]
-    pub fn new(lists: usize, enqueue: UnboundedSender<ObjectRef>) -> Self {
-        Self { enqueue, index: Mutex::new(Index { awaited: lists, ..Index::default() }) }
+    pub fn new(lists: Arc<InitialLists>, enqueue: UnboundedSender<ObjectRef>) -> Self {
+        Self { lists, enqueue, index: Mutex::default() }
     }
 
     /// Records an object from a watch. One that cannot be deserialized keeps its claim; after a restart its key is not
@@ -112,20 +99,9 @@ impl KeyOwnership {
         });
     }
 
-    /// Records the state of one of the first lists.
-    ///
-    /// Nobody waits for a refused one: what cannot be listed cannot be read or written either, so it is not reconciled
-    /// and cannot create what another resource creates too. What it created earlier is found at the remote under its
-    /// key, which is `KeyTaken`, and is not taken over meanwhile ([`ClaimStatus::Unlisted`]). An API server that does not
-    /// answer is different: it may still show a stronger claim.
-    pub fn listed(&self, before: FirstList, now: FirstList) {
-        self.change(|index| {
-            let count = |list, state| usize::from(list == state);
-            index.awaited = index.awaited.saturating_sub(count(before, FirstList::Awaited));
-            index.refused = index.refused.saturating_sub(count(before, FirstList::Refused));
-            index.refused += count(now, FirstList::Refused);
-            if index.awaited == 0 { mem::take(&mut index.early) } else { BTreeSet::new() }
-        });
+    /// Enqueues the resources that asked too early, after a list was completed or refused.
+    pub fn listed(&self) {
+        self.change(|index| if self.lists.of_keys().0 { BTreeSet::new() } else { mem::take(&mut index.early) });
     }
 
     /// Returns whether a resource may go on, as its reconcile has just read or written it, which does not bring back what a
@@ -138,7 +114,7 @@ impl KeyOwnership {
         let mut claim_status = ClaimStatus::Unknown;
         self.change(|index| {
             let enqueued = index.put(object, false);
-            claim_status = index.claim(&object_ref, begins, admits);
+            claim_status = index.claim(&object_ref, begins, admits, self.lists.of_keys());
             enqueued
         });
         claim_status
@@ -166,7 +142,7 @@ impl KeyOwnership {
     }
 }
 
-/// Each change returns the resources that need not wait any longer.
+/// Each change returns the resources that may not have to wait any longer.
 impl Index {
     fn put<K: ManagedKind>(&mut self, object: &K, appears: bool) -> BTreeSet<ObjectRef> {
         let Some(mut entry) = object.claim().map(|request| Entry::of(object, request)) else { return BTreeSet::new() };
@@ -182,12 +158,10 @@ impl Index {
     fn replace(&mut self, object_ref: &ObjectRef, after: Option<Entry>) -> BTreeSet<ObjectRef> {
         let mut enqueued = BTreeSet::new();
         if let Some(before) = self.entries.remove(object_ref) {
-            let waits = |entry: &Entry| {
-                entry.behind.as_ref() == Some(object_ref)
-                    && !after.as_ref().is_some_and(|after| after.still_beats(&before, entry))
-            };
-            let waiting = self.rivals(object_ref.kind, &before.key).filter(|entry| waits(entry));
-            enqueued.extend(waiting.map(|entry| entry.claim.object_ref.clone()));
+            if !after.as_ref().is_some_and(|after| after.claims_as(&before)) {
+                let rivals = self.rivals(object_ref.kind, &before.key);
+                enqueued.extend(rivals.map(|rival| rival.claim.object_ref.clone()));
+            }
             let place = (object_ref.kind, before.key);
             if let Some(rivals) = self.by_key.get_mut(&place) {
                 rivals.remove(object_ref);
@@ -206,12 +180,18 @@ impl Index {
         enqueued
     }
 
-    fn claim(&mut self, object_ref: &ObjectRef, begins: Option<Begin<'_>>, admits: Admits<'_>) -> ClaimStatus {
-        let is_known_in_part = self.refused > 0 || self.unreadable.iter().any(|other| other.kind == object_ref.kind);
+    fn claim(
+        &mut self,
+        object_ref: &ObjectRef,
+        begins: Option<Begin<'_>>,
+        admits: Admits<'_>,
+        (awaited, refused): (bool, bool),
+    ) -> ClaimStatus {
+        let is_known_in_part = refused || self.unreadable.iter().any(|other| other.kind == object_ref.kind);
         let takes_over = begins.is_some_and(|begins| begins.takes_over);
-        if self.awaited > 0 || (takes_over && is_known_in_part) {
+        if awaited || (takes_over && is_known_in_part) {
             self.early.insert(object_ref.clone());
-            return if self.awaited > 0 { ClaimStatus::Unknown } else { ClaimStatus::Unlisted };
+            return if awaited { ClaimStatus::Unknown } else { ClaimStatus::Unlisted };
         }
         let Some(entry) = self.entries.get_mut(object_ref) else { return ClaimStatus::Unknown };
         // What an earlier reconcile announced and did not write is withdrawn.
@@ -226,7 +206,6 @@ impl Index {
         let owner = owner_before(&mine, rivals.map(|rival| &rival.claim)).map(|owner| owner.object_ref.clone());
         if let Some(entry) = self.entries.get_mut(object_ref) {
             entry.announce(begins.filter(|_| owner.is_none()).map(|begins| begins.remote));
-            entry.behind.clone_from(&owner);
         }
         owner.map_or(ClaimStatus::Owner, ClaimStatus::HeldBy)
     }

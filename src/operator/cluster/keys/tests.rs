@@ -7,11 +7,14 @@ use tokio::sync::mpsc::{self, UnboundedReceiver};
 
 use super::*;
 use crate::crd::{ConnectorDeployment, ConnectorStaged};
+use crate::metrics::Metrics;
 use crate::names;
+use crate::operator::cluster::initial_lists::List;
 use crate::operator::cluster::objects::guarded::Guarded;
 
 struct World {
     keys: KeyOwnership,
+    lists: Arc<InitialLists>,
     enqueued: UnboundedReceiver<ObjectRef>,
 }
 
@@ -57,6 +60,11 @@ fn admits(project: &ObjectRef, namespace: &str) -> Option<RemoteIdentity> {
     }
 }
 
+/// The list of the deployments of a namespace.
+fn list(namespace: &str) -> List {
+    List { kind: Kind::Deployment.as_str(), namespace: Some(namespace.into()) }
+}
+
 fn after(name: &str) -> ClaimStatus {
     ClaimStatus::HeldBy(ObjectRef::deployment("shop", name))
 }
@@ -78,9 +86,14 @@ fn with(mut one: Value, other: &Value) -> Value {
 }
 
 impl World {
-    fn new(lists: usize) -> Self {
+    /// These lists are awaited; another one is complete.
+    fn new(awaited: &[List]) -> Self {
         let (enqueue, enqueued) = mpsc::unbounded_channel();
-        Self { keys: KeyOwnership::new(lists, enqueue), enqueued }
+        let lists = InitialLists::new(Metrics::new(jiff::Timestamp::UNIX_EPOCH));
+        awaited.iter().for_each(|list| lists.awaits(list.clone()));
+        lists.awaits(list("complete"));
+        lists.listed(&list("complete"));
+        Self { keys: KeyOwnership::new(Arc::clone(&lists), enqueue), lists, enqueued }
     }
 
     /// Whether the resource may go on.
@@ -141,7 +154,7 @@ fn rule_4_which_resources_claim_a_key() {
         ("its project names another one, but not what it owns", with(of_project("other"), &owning("1")), true),
         ("its status names another remote project, and it owns nothing", elsewhere.clone(), true),
     ] {
-        let world = World::new(0);
+        let world = World::new(&[]);
         let (mine, other) = (resource("two", 1, &json!({})), resource("one", 2, &change));
         world.keys.saw(&mine);
         world.keys.saw(&other);
@@ -154,7 +167,7 @@ fn rule_4_which_resources_claim_a_key() {
 #[test]
 fn rule_4_nothing_begins_where_the_project_does_not_admit_or_names_another_remote_by_now() {
     for name in ["silent", "other"] {
-        let world = World::new(0);
+        let world = World::new(&[]);
         let one = resource("one", 1, &json!({"spec": {"projectRef": {"name": name}}}));
         world.keys.saw(&one);
         assert_eq!((world.asks(&one), world.begins(&one, false)), (ClaimStatus::Owner, ClaimStatus::Unknown), "{name}");
@@ -172,7 +185,7 @@ fn rule_4_a_waiting_resource_is_enqueued_when_the_owner_does_not_keep_it_from_th
         ("it moves to another project", Some(json!({"spec": {"projectRef": {"name": "other"}}})), true),
         ("it is gone", None, true),
     ] {
-        let mut world = World::new(0);
+        let mut world = World::new(&[]);
         let (one, two) = (resource("one", 1, &json!({})), resource("two", 2, &json!({})));
         world.keys.saw(&one);
         world.keys.saw(&two);
@@ -188,7 +201,7 @@ fn rule_4_a_waiting_resource_is_enqueued_when_the_owner_does_not_keep_it_from_th
 
 #[test]
 fn rule_4_an_outdated_copy_is_ignored() {
-    let world = World::new(0);
+    let world = World::new(&[]);
     let (one, two) = (resource("one", 1, &json!({})), resource("two", 2, &json!({})));
     world.keys.saw(&one);
     world.keys.saw(&two);
@@ -206,20 +219,22 @@ fn rule_4_an_outdated_copy_is_ignored() {
 
 #[test]
 fn rule_4_there_is_no_owner_before_all_lists_are_complete_and_a_refused_one_forbids_taking_over() {
-    use FirstList::{Awaited, Complete, Refused};
-    let mut world = World::new(2);
+    let mut world = World::new(&[list("shop"), list("yard")]);
     let (one, two) = (resource("one", 1, &json!({})), resource("two", 2, &json!({})));
     world.keys.saw(&two);
-    world.keys.listed(Awaited, Complete);
+    world.lists.listed(&list("shop"));
+    world.keys.listed();
     assert_eq!((world.asks(&two), world.enqueued()), (ClaimStatus::Unknown, vec![]));
-    world.keys.listed(Awaited, Refused);
+    world.lists.refused(&list("yard"));
+    world.keys.listed();
     assert_eq!((world.enqueued(), world.asks(&two)), (vec!["two".to_owned()], ClaimStatus::Owner));
     assert_eq!(world.begins(&two, true), ClaimStatus::Unlisted);
     assert_eq!(world.begins(&two, false), ClaimStatus::Owner, "it may create");
     assert_eq!(world.asks(&two), ClaimStatus::Owner, "and does not");
     // The list is complete at last, and contains a stronger claim.
     world.keys.saw(&one);
-    world.keys.listed(Refused, Complete);
+    world.lists.listed(&list("yard"));
+    world.keys.listed();
     assert_eq!((world.enqueued(), world.begins(&two, true)), (vec!["two".to_owned()], after("one")));
     assert_eq!(world.begins(&one, true), ClaimStatus::Owner);
 }
@@ -233,7 +248,7 @@ fn rule_4_nothing_is_taken_over_while_a_resource_is_not_understood_that_may_own_
         ("its key is known from before", true, Kind::Deployment, false),
         ("another kind", false, Kind::Staged, false),
     ] {
-        let mut world = World::new(0);
+        let mut world = World::new(&[]);
         let two = resource("two", 1, &json!({}));
         world.keys.saw(&two);
         if recorded {
@@ -290,7 +305,7 @@ impl Actor {
 #[test]
 fn rule_4_in_every_interleaving_of_two_exactly_one_begins() {
     for bits in (0_u32..1 << (2 * STEPS)).filter(|bits| bits.count_ones() == u32::from(STEPS)) {
-        let world = World::new(0);
+        let world = World::new(&[]);
         let mut actors =
             [("one", 1), ("two", 2)].map(|(name, version)| Actor { name, version, step: 0, active: false });
         for turn in 0..2 * STEPS {
@@ -309,7 +324,7 @@ fn rule_4_in_every_interleaving_of_two_exactly_one_begins() {
 
 #[test]
 fn rule_4_the_next_reconcile_withdraws_an_announcement_without_a_write() {
-    let world = World::new(0);
+    let world = World::new(&[]);
     let (one, two) = (resource("one", 1, &json!({})), resource("two", 2, &json!({})));
     world.keys.saw(&two);
     assert_eq!(world.begins(&two, false), ClaimStatus::Owner);

@@ -2,11 +2,11 @@
 //! times in a row.
 //!
 //! A content is used for [`LIFETIME`] at most, and only until a watch shows a change of its object. A read that a change
-//! overtook is not kept: the reconcile that the change enqueued would use it. Watches of different kinds lag differently,
-//! so a resource that was changed uses only what was read after its change arrived: a user who changes a Secret first, and
-//! then the resource, may expect the new value.
+//! overtook is not kept: the reconcile that the change enqueued would use it. Watches of different kinds lag differently, so
+//! when a resource is changed, what was read in its namespace is forgotten: a user who changes a Secret first, and then the
+//! resource, may expect the new value.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -20,7 +20,6 @@ use tokio::sync::OwnedMutexGuard;
 use crate::mutex::Mutex;
 use crate::operator::cluster::references::Named;
 use crate::operator::cluster::references::Source;
-use crate::operator::object_ref::ObjectRef;
 
 /// Time for which a content is used; it is wiped within as much again. The watch of its object may lag, but hardly by
 /// more.
@@ -48,22 +47,14 @@ struct State {
     entries: BTreeMap<Key, Entry>,
     /// Reads in progress.
     reads: BTreeMap<Key, Weak<tokio::sync::Mutex<()>>>,
-    /// Number of changes so far, of all objects.
+    /// Number of changes so far, of all objects and resources.
     changes: u64,
-    /// Number of changes so far, of all resources. It orders them and the reads.
-    sequence: u64,
-    /// [`State::sequence`] at the last change of each resource, as long as something older may be kept.
-    changed: HashMap<ObjectRef, u64>,
-    /// Reads that began before this are not kept: who may use them is forgotten.
-    oldest: u64,
 }
 
 #[derive(Debug)]
 struct Entry {
     content: Content,
     until: Timestamp,
-    /// [`State::sequence`] when its read began.
-    began: u64,
 }
 
 /// A read that has begun.
@@ -72,44 +63,38 @@ pub struct Reading {
     key: Key,
     /// [`State::changes`] when it began.
     changes: u64,
-    /// [`State::sequence`] when it began.
-    began: u64,
     /// Held by the one that others wait for.
     _first: Option<OwnedMutexGuard<()>>,
 }
 
 impl ContentCache {
     /// Records that a watch has shown a change of a resource by a user.
-    pub fn resource_changed(&self, resource: &ObjectRef) {
+    pub fn resource_changed(&self, namespace: &str) {
         self.with(|state| {
-            state.sequence += 1;
-            state.changed.insert(resource.clone(), state.sequence);
+            state.changes += 1;
+            state.entries.retain(|(_, of, _), _| of != namespace);
         });
     }
 
-    /// Returns a content that `resource` may use.
-    fn get(&self, resource: &ObjectRef, key: &Key, now: Timestamp) -> Option<Content> {
-        self.with(|state| {
-            let changed = state.changed.get(resource).copied().unwrap_or_default();
-            let entry = state.entries.get(key).filter(|entry| now < entry.until && entry.began >= changed)?;
-            Some(entry.content.clone())
-        })
+    /// Returns a content that may be used.
+    fn get(&self, key: &Key, now: Timestamp) -> Option<Content> {
+        self.with(|state| state.entries.get(key).filter(|entry| now < entry.until).map(|entry| entry.content.clone()))
     }
 
-    /// Returns a content that `resource` may use, after the read of it that is in progress, if there is one.
+    /// Returns a content that may be used, after the read of it that is in progress, if there is one.
     ///
     /// # Errors
     /// The caller has to read it. Other callers wait until it drops the [`Reading`], and for no further read: an object
     /// that cannot be read, or does not exist, must not be read by one reconcile after the other.
     pub async fn get_or_begin(
         &self,
-        resource: &ObjectRef,
+        namespace: &str,
         kind: Named,
         name: &str,
         clock: &Clock,
     ) -> Result<Content, Reading> {
-        let key = (kind, resource.namespace.clone(), name.to_owned());
-        if let Some(content) = self.get(resource, &key, clock.now()) {
+        let key = (kind, namespace.to_owned(), name.to_owned());
+        if let Some(content) = self.get(&key, clock.now()) {
             return Ok(content);
         }
         let read = self.read(&key);
@@ -118,11 +103,11 @@ impl ContentCache {
             drop(read.lock().await);
         }
         // Also for the first one: another read may have ended before it got the lock.
-        if let Some(content) = self.get(resource, &key, clock.now()) {
+        if let Some(content) = self.get(&key, clock.now()) {
             return Ok(content);
         }
-        let (changes, began) = self.with(|state| (state.changes, state.sequence));
-        Err(Reading { key, changes, began, _first: first })
+        let changes = self.with(|state| state.changes);
+        Err(Reading { key, changes, _first: first })
     }
 
     /// Returns the lock of the reads of one object.
@@ -141,12 +126,12 @@ impl ContentCache {
     /// Keeps what was read, unless something has changed since the read began.
     pub fn keep(&self, reading: Reading, content: &Content, now: Timestamp) {
         // Others wait until the end of this function.
-        let Reading { key, changes, began, _first } = reading;
+        let Reading { key, changes, _first } = reading;
         self.with(|state| {
             state.entries.retain(|_, entry| now < entry.until);
             let room = state.entries.len() < MAX_COUNT || state.entries.contains_key(&key);
-            if changes == state.changes && began >= state.oldest && room {
-                state.entries.insert(key, Entry { content: content.clone(), until: later(now, LIFETIME), began });
+            if changes == state.changes && room {
+                state.entries.insert(key, Entry { content: content.clone(), until: later(now, LIFETIME) });
             }
         });
     }
@@ -181,11 +166,7 @@ impl ContentCache {
 
     /// Wipes what may not be used any more.
     pub fn expire(&self, now: Timestamp) {
-        self.with(|state| {
-            state.entries.retain(|_, entry| now < entry.until);
-            state.oldest = state.entries.values().map(|entry| entry.began).min().unwrap_or(state.sequence);
-            state.changed.retain(|_, changed| *changed > state.oldest);
-        });
+        self.with(|state| state.entries.retain(|_, entry| now < entry.until));
     }
 
     fn with<R>(&self, operation: impl FnOnce(&mut State) -> R) -> R {
@@ -210,14 +191,10 @@ mod tests {
         Content { source, data: [("token".to_owned(), SecretSlice::from(vec![0]))].into() }
     }
 
-    fn resource() -> ObjectRef {
-        ObjectRef::deployment("shop", "tax-eu")
-    }
-
     /// Returns what a reconcile gets that need not wait.
     fn begin(cache: &ContentCache, name: &str) -> Result<Content, Reading> {
         let clock = Clock::stepped(NOW);
-        cache.get_or_begin(&resource(), Named::Secret, name, &clock).now_or_never().expect("no read is in progress")
+        cache.get_or_begin("shop", Named::Secret, name, &clock).now_or_never().expect("no read is in progress")
     }
 
     #[test]
@@ -225,8 +202,7 @@ mod tests {
         for kept in [true, false] {
             let (cache, clock) = (ContentCache::default(), Clock::stepped(NOW));
             let first = begin(&cache, "tax").expect_err("nothing is kept yet");
-            let user = resource();
-            let mut others = [0, 1].map(|_| Box::pin(cache.get_or_begin(&user, Named::Secret, "tax", &clock)));
+            let mut others = [0, 1].map(|_| Box::pin(cache.get_or_begin("shop", Named::Secret, "tax", &clock)));
             assert!(others.iter_mut().all(|other| other.now_or_never().is_none()), "they wait");
             begin(&cache, "oms").expect_err("another object is read meanwhile");
             if kept {
@@ -250,7 +226,7 @@ mod tests {
         let tax = (Named::Secret, "shop".to_owned(), "tax".to_owned());
         let soon = later(NOW, Duration::from_secs(1));
         let none: Act = |_| {};
-        let rows: [(&str, Act, Act, Timestamp, bool); 14] = [
+        let rows: [(&str, Act, Act, Timestamp, bool); 17] = [
             ("at once", none, none, soon, true),
             ("later", none, none, later(NOW, LIFETIME), false),
             ("changed", none, |cache| cache.note(Named::Secret, &Event::Apply(event("tax"))), soon, false),
@@ -261,6 +237,9 @@ mod tests {
             ("a list begins", none, |cache| cache.note(Named::Secret, &Event::<Secret>::Init), soon, false),
             ("a list lacks it", none, |cache| cache.note(Named::Secret, &Event::<Secret>::InitDone), soon, false),
             ("the watch breaks", none, ContentCache::interrupted, soon, false),
+            ("a resource changed", none, |cache| cache.resource_changed("shop"), soon, false),
+            ("one of another namespace", none, |cache| cache.resource_changed("yard"), soon, true),
+            ("read, a resource changed", |cache| cache.resource_changed("shop"), none, soon, false),
             ("read, changed", |cache| cache.note(Named::Secret, &Event::Apply(event("tax"))), none, soon, false),
             ("read, listed", |cache| cache.note(Named::Secret, &Event::InitApply(event("tax"))), none, soon, false),
             ("read, list ends", |cache| cache.note(Named::Secret, &Event::<Secret>::InitDone), none, soon, false),
@@ -272,36 +251,8 @@ mod tests {
             during(&cache);
             cache.keep(reading, &content(), NOW);
             after(&cache);
-            assert_eq!(cache.get(&resource(), &tax, at).is_some(), used, "{case}");
+            assert_eq!(cache.get(&tax, at).is_some(), used, "{case}");
         }
-    }
-
-    /// A user changed the Secret, and then the resource. The watch of the Secret lags, so what was read before would be the
-    /// former value.
-    #[test]
-    fn a_resource_that_was_changed_uses_only_what_was_read_since() {
-        let cache = ContentCache::default();
-        let (tax, soon) = ((Named::Secret, "shop".to_owned(), "tax".to_owned()), later(NOW, Duration::from_secs(1)));
-        let other = ObjectRef::deployment("shop", "tax-us");
-        let used = |cache: &ContentCache| [&resource(), &other].map(|user| cache.get(user, &tax, soon).is_some());
-        cache.resource_changed(&resource());
-        let first = begin(&cache, "tax").expect_err("nothing is kept yet");
-        cache.keep(first, &content(), NOW);
-        assert_eq!(used(&cache), [true, true], "read after the change");
-        cache.resource_changed(&other);
-        assert_eq!(used(&cache), [true, false], "read before the change of the other one");
-        cache.expire(soon);
-        assert_eq!(used(&cache), [true, false], "still known");
-        let again = Box::pin(cache.get_or_begin(&other, Named::Secret, "tax", &Clock::stepped(soon))).now_or_never();
-        cache.keep(again.expect("no read is in progress").expect_err("it has to read"), &content(), NOW);
-        assert_eq!(used(&cache), [true, true], "what it read replaces the former");
-        // A read that takes long, while the change before which it began is forgotten.
-        let late = begin(&cache, "oms").expect_err("nothing is kept yet");
-        cache.resource_changed(&resource());
-        cache.expire(later(NOW, LIFETIME));
-        assert!(cache.with(|state| state.changed.is_empty()), "nothing older is kept");
-        cache.keep(late, &content(), soon);
-        assert_eq!(cache.with(|state| state.entries.len()), 0);
     }
 
     #[test]

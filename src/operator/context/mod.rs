@@ -116,7 +116,7 @@ impl Context {
     /// Enqueues a resource that a user has changed, as a watch has shown.
     pub fn enqueue_changed(&self, object_ref: &ObjectRef) {
         if object_ref.kind == Kind::Deployment {
-            self.contents.resource_changed(object_ref);
+            self.contents.resource_changed(&object_ref.namespace);
         }
         self.enqueue(object_ref.clone());
     }

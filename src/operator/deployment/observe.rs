@@ -42,15 +42,14 @@ const LONGEST_AGE: std::time::Duration = std::time::Duration::from_secs(30);
 /// Those errors of the API server that pass by themselves.
 pub async fn contents(
     context: &Context,
-    resource: &ObjectRef,
+    namespace: &str,
     named: &BTreeSet<Reference>,
 ) -> Result<Contents, kube::Error> {
-    let namespace = &resource.namespace;
     let config_maps = Api::<ConfigMap>::namespaced(context.client.clone(), namespace);
     let mut contents = Contents::new();
     for reference in named {
         let (kind, name) = reference;
-        let reading = match context.contents.get_or_begin(resource, *kind, name, &context.clock).await {
+        let reading = match context.contents.get_or_begin(namespace, *kind, name, &context.clock).await {
             Ok(known) => {
                 contents.insert(reference.clone(), Ok(known));
                 continue;

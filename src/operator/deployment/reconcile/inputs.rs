@@ -102,7 +102,8 @@ impl Reconciler<'_> {
         if spec.management_policy == ManagementPolicy::ObserveOnly || (self.is_deleting() && !failed) {
             return Ok(inputs);
         }
-        let contents = observe::contents(self.context, self.object_ref, &value_from::references(spec)).await?;
+        let contents =
+            observe::contents(self.context, &self.object_ref.namespace, &value_from::references(spec)).await?;
         inputs.declared = inputs.registered.declarations(&self.object, record);
         let mut desired = match desired::from_spec(spec, &contents, inputs.declared.as_ref()) {
             Ok(desired) => desired,

@@ -130,7 +130,8 @@ impl Reconciler<'_> {
         if spec.management_policy == ManagementPolicy::ObserveOnly || names_whole_objects(spec) {
             return Ok(true);
         }
-        let contents = observe::contents(self.context, self.object_ref, &value_from::references(spec)).await?;
+        let contents =
+            observe::contents(self.context, &self.object_ref.namespace, &value_from::references(spec)).await?;
         let desired = desired::from_spec(spec, &contents, None).ok();
         let wanted = desired.map(|mut desired| {
             desired.resolve(&persisted.urls);

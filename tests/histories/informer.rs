@@ -97,7 +97,7 @@ where
         (self.cut, self.whole) = (false, false);
         self.cursor = version;
         if !self.ready {
-            context.lists.awaits(every::<K>());
+            context.keys.lists.awaits(every::<K>());
         }
         let rest = cluster.at(self.kind, version).into_values().map(|value| parse::<K>(&value)).collect();
         self.listing = Some(Listing { rest, arrived: BTreeMap::new() });
@@ -128,7 +128,7 @@ where
         let Some(object) = listing.rest.pop_front() else {
             self.store = listing.arrived;
             (self.ready, self.whole) = (true, true);
-            context.lists.listed(&every::<K>());
+            context.keys.lists.listed(&every::<K>());
             return self.known_objects.note(context, &Event::<K>::InitDone);
         };
         listing.arrived.insert(object_ref(&object), object.clone());

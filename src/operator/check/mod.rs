@@ -59,9 +59,8 @@ pub async fn reconcile(object: Arc<ActionCheck>, context: Arc<Context>) -> Recon
             ended
         }
         Err(error) => {
-            let refused = decide::NOT_SENT_AGAIN;
-            let pause = run.unwritten.pause_after((&context, "Check"), &*run.object, &error, refused);
-            reconcile::requeue_after_error(&context, &object_ref, &error, pause)
+            run.unwritten.report(&context, "Check", &*run.object, &error);
+            reconcile::failed(&context, &object_ref, &error)
         }
     }
 }
@@ -111,7 +110,7 @@ impl Reconciler<'_> {
             Err(Stopped::Refused(error)) => refusal::condition(Access::Write, refusal::ANY, error)?,
         };
         // Changes of every other obstacle enqueue the check.
-        let again = matches!(condition.reason, Reason::InternalError | Reason::KubernetesError);
+        let again = condition.reason == Reason::InternalError;
         Box::pin(self.report(&condition, again.then_some(decide::NOT_SENT_AGAIN))).await
     }
 

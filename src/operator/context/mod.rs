@@ -22,7 +22,6 @@ use crate::crd::{ConnectorDeployment, ConnectorStaged, DeletionPolicy};
 use crate::leader::Scope;
 use crate::metrics::Metrics;
 use crate::operator::clients::action_factory::ActionFactory;
-use crate::operator::cluster::initial_lists::InitialLists;
 use crate::operator::cluster::keys::{Begin, ClaimStatus, KeyOwnership};
 use crate::operator::cluster::object_map::ObjectMap;
 use crate::operator::cluster::objects::secret;
@@ -56,8 +55,6 @@ pub struct Context {
     pub settings: Settings,
     /// The metrics of this process.
     pub metrics: Arc<Metrics>,
-    /// Which lists of the watches are complete.
-    pub lists: Arc<InitialLists>,
     /// Publishes Events.
     pub recorder: EventRecorder,
     /// Every remote project.
@@ -99,12 +96,12 @@ pub struct Memory {
     pub deployments: Memories<ConnectorDeployment>,
     /// Of each `ConnectorStaged`.
     pub staged: Memories<ConnectorStaged>,
-    /// The last result of each project that exists; `None`: it was not reconciled yet.
-    pub projects: ObjectMap<Option<Project>>,
-    /// Consecutive reconciles of each resource that panicked (`reconcile/panics.rs`).
-    pub panics: ObjectMap<u32>,
-    /// The objects that the watches show.
-    pub shown: ObjectMap<()>,
+    /// The last result of each project.
+    pub projects: ObjectMap<Project>,
+    /// How many reconciles of each resource in a row the API server refused something, or ended by a bug.
+    pub failures: ObjectMap<u32>,
+    /// The objects that the watches show, each with a hash of what users can change.
+    pub shown: ObjectMap<u64>,
 }
 
 impl Context {
@@ -144,7 +141,7 @@ impl Context {
         if self.permissions.permission(project, namespace) != Permission::Granted {
             return None;
         }
-        let known = self.memory.projects.get(project)??;
+        let known = self.memory.projects.get(project)?;
         known.remote.is_ok_and(|remote| remote.has_answered()).then_some(known.identity)
     }
 
@@ -162,8 +159,8 @@ impl Context {
     /// exists.
     #[must_use]
     pub fn object_refs(&self) -> BTreeSet<ObjectRef> {
-        let Memory { deployments, staged, projects, panics, shown } = &self.memory;
-        let kept = [deployments.object_refs(), staged.object_refs(), projects.object_refs(), panics.object_refs()];
+        let Memory { deployments, staged, projects, failures, shown } = &self.memory;
+        let kept = [deployments.object_refs(), staged.object_refs(), projects.object_refs(), failures.object_refs()];
         let others =
             [shown.object_refs(), self.references.object_refs(), self.remotes.object_refs(), self.keys.object_refs()];
         kept.into_iter().chain(others).chain([self.requeue_timers.object_refs()]).flatten().collect()

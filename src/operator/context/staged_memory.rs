@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::operator::cluster::queue::backoff::{Backoff, KubernetesErrorBackoff};
+use crate::operator::cluster::queue::backoff::Backoff;
 use crate::operator::remote::Login;
 use crate::operator::reporting::conditions::ConditionUpdate;
 
@@ -17,8 +17,6 @@ pub struct StagedMemory {
     pub login: Option<Login>,
     /// Calls that failed in a row.
     pub backoff: Backoff,
-    /// Reconciles in a row in which the API server refused a request.
-    pub kubernetes_error_backoff: KubernetesErrorBackoff,
 }
 
 /// What decisions need of earlier observations.

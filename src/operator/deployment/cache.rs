@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::decide::TransientState;
 use super::persisted::PersistedState;
-use crate::operator::cluster::queue::backoff::{Backoff, KubernetesErrorBackoff};
+use crate::operator::cluster::queue::backoff::Backoff;
 use crate::operator::remote::Login;
 use crate::operator::reporting::conditions::ConditionUpdate;
 
@@ -30,8 +30,6 @@ pub struct LocalCache {
     pub login: Option<Login>,
     /// Calls that failed in a row.
     pub backoff: Backoff,
-    /// Reconciles in a row in which the API server refused a request.
-    pub kubernetes_error_backoff: KubernetesErrorBackoff,
     /// When the response to the last call came. Older observations are not used.
     pub last_call: Option<Timestamp>,
     /// Generation for which the registry is read once more, and since when.

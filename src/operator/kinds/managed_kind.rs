@@ -6,10 +6,7 @@ use kube::{Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 
 use crate::crd::shared::RemoteIdentity;
-use crate::crd::{
-    ActionCheck, AllowedNamespaces, ClusterConnectProject, ConnectProject, ConnectProjectSpec, ConnectProjectStatus,
-    ProjectRef,
-};
+use crate::crd::{ActionCheck, AllowedNamespaces, ClusterConnectProject, ConnectProject, ProjectRef};
 use crate::names;
 use crate::operator::object_ref::{Kind, ObjectRef};
 
@@ -53,7 +50,8 @@ pub trait ManagedKind: Object {
         None
     }
 
-    /// Returns whether the status records an operation or a remote record, which only the finalizer protects.
+    /// Returns whether the status records an operation or a remote record, or that of a project what uses it, which only the
+    /// finalizer protects.
     fn has_begun(&self) -> bool {
         self.claim().is_some_and(|claim| claim.operation || claim.id.is_some())
     }
@@ -62,19 +60,14 @@ pub trait ManagedKind: Object {
     fn allowed_namespaces(&self) -> Option<AllowedNamespaces> {
         None
     }
-
-    /// Returns spec and status of a project; `None` for every other kind.
-    fn as_project(&self) -> Option<(&ConnectProjectSpec, Option<&ConnectProjectStatus>)> {
-        None
-    }
 }
 
 impl ManagedKind for ConnectProject {
     const KIND: Kind = Kind::Project;
     type Memory = ();
 
-    fn as_project(&self) -> Option<(&ConnectProjectSpec, Option<&ConnectProjectStatus>)> {
-        Some((&self.spec, self.status.as_ref()))
+    fn has_begun(&self) -> bool {
+        self.status.is_some()
     }
 }
 
@@ -86,8 +79,8 @@ impl ManagedKind for ClusterConnectProject {
         Some(self.spec.allowed_namespaces.clone().unwrap_or_default())
     }
 
-    fn as_project(&self) -> Option<(&ConnectProjectSpec, Option<&ConnectProjectStatus>)> {
-        Some((&self.spec.project, self.status.as_ref()))
+    fn has_begun(&self) -> bool {
+        self.status.is_some()
     }
 }
 
@@ -108,11 +101,10 @@ pub fn user_changes<K: ManagedKind>(object: &K) -> u64 {
     (meta.generation, meta.deletion_timestamp.as_ref().map(|at| at.0.as_second())).hash(&mut hasher);
     // Adding the finalizer comes before there is a remote record to protect, or a status of a project, and needs no reconcile
     // of its own.
-    let is_reported = object.as_project().is_some_and(|(_, status)| status.is_some());
-    let needs_it = object.has_begun() || object.annotations().contains_key(names::REMOTE_ID) || is_reported;
+    let needs_it = object.has_begun() || object.annotations().contains_key(names::REMOTE_ID);
     (needs_it && !has_finalizer(object)).hash(&mut hasher);
     // Every install watches all projects; its labels say which one manages a project.
-    object.as_project().map(|_| object.labels()).hash(&mut hasher);
+    K::KIND.is_project().then(|| object.labels()).hash(&mut hasher);
     for name in [names::REDEPLOY_REQUESTED_AT, names::RECONCILE_REQUESTED_AT, names::RERUN_REQUESTED_AT] {
         meta.annotations.as_ref().and_then(|annotations| annotations.get(name)).hash(&mut hasher);
     }

@@ -1,13 +1,14 @@
 //! What `ConnectProject` and `ClusterConnectProject` have in common, so that one controller serves both.
 
 use kube::api::Api;
+use kube::core::object::HasStatus;
 use kube::{Client, ResourceExt as _};
 
 use super::managed_kind::ManagedKind;
-use crate::crd::{ClusterConnectProject, ConnectProject, ConnectProjectSpec};
+use crate::crd::{ClusterConnectProject, ConnectProject, ConnectProjectSpec, ConnectProjectStatus};
 
 /// A kind of project.
-pub trait ProjectObject: ManagedKind {
+pub trait ProjectObject: ManagedKind + HasStatus<Status = ConnectProjectStatus> {
     /// The spec, without the namespaces that may use the project.
     fn project(&self) -> &ConnectProjectSpec;
 

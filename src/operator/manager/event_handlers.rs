@@ -17,7 +17,7 @@ use crate::operator::staged;
 
 /// Forgets everything about a resource that no longer exists.
 pub fn forget(context: &Context, object_ref: &ObjectRef) {
-    context.memory.panics.forget(object_ref);
+    context.memory.failures.forget(object_ref);
     match object_ref.kind {
         Kind::Deployment => {
             deployment::forget(context, object_ref);
@@ -92,14 +92,8 @@ fn permitted(context: &Context, changes: Changes) {
 pub(super) fn seen<K: ManagedKind>(context: &Context, object: &K) {
     context.keys.saw(object);
     let object_ref = object_ref(object);
-    context.memory.shown.insert(&object_ref, ());
     if let Some(allowed) = object.allowed_namespaces() {
         permitted(context, context.permissions.saw_project(&object_ref.name, &allowed));
-    }
-    if K::KIND.is_project() {
-        context.memory.projects.with(|projects| {
-            projects.entry(object_ref.clone()).or_default();
-        });
     }
     let named = match K::KIND {
         Kind::Deployment => Some(Named::Deployment),

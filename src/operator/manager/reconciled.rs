@@ -23,11 +23,14 @@ use crate::operator::project;
 use crate::operator::reconcile::{self, panics};
 use crate::operator::reporting::conditions::{ConditionUpdate, cut};
 use crate::operator::reporting::event_reason::EventReason;
+use crate::operator::reporting::reason::Reason;
 use crate::operator::reporting::reconcile_outcome::ReconcileOutcome;
 use crate::operator::staged;
 
 /// Pause before an object is read again that a watch shows, and the API server does not find.
 const NOT_FOUND_AGAIN: Duration = Duration::from_mins(15);
+/// Longest pause after a request to the API server that failed.
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 /// Maximum length of the text about an object that cannot be deserialized.
 const LONGEST_TEXT: usize = 512;
 
@@ -58,17 +61,38 @@ pub(super) async fn bounded(object_ref: &ObjectRef, context: &Arc<Context>) -> R
         ended = fresh(object_ref, context) => ended,
         () = context.clock.sleep(TIME_LIMIT) => {
             tracing::error!("the reconcile has not ended within {TIME_LIMIT:?}, which is a bug; it is given up and repeated");
-            context.requeue_timers.set(object_ref, Some(backoff::pause(1)));
+            again_after(object_ref, context, ReconcileOutcome::TimedOut);
             ReconcileOutcome::TimedOut
         }
     }
+}
+
+/// Repeats a reconcile that failed, with growing pauses: no event follows when a right is granted, or a policy changes. An API
+/// server that was away for a moment is tried again soon.
+fn again_after(object_ref: &ObjectRef, context: &Context, ended: ReconcileOutcome) {
+    let longest = match ended {
+        ReconcileOutcome::ClusterError => LONGEST_PAUSE,
+        ReconcileOutcome::Panicked
+        | ReconcileOutcome::TimedOut
+        | ReconcileOutcome::Reported(Some(Reason::KubernetesError)) => Duration::MAX,
+        ReconcileOutcome::Reported(_) | ReconcileOutcome::Gone | ReconcileOutcome::Conflict => {
+            context.memory.failures.forget(object_ref);
+            return;
+        }
+    };
+    let failures = context.memory.failures.with(|failures| {
+        let failures = failures.entry(object_ref.clone()).or_default();
+        *failures = failures.saturating_add(1);
+        *failures
+    });
+    context.requeue_timers.set_within(object_ref, backoff::pause(failures).min(longest));
 }
 
 /// Reads an object from the API server, and reconciles it. Never fails: an error becomes a condition or a retry.
 pub async fn fresh(object_ref: &ObjectRef, context: &Arc<Context>) -> ReconcileOutcome {
     let (client, namespace) = (context.client.clone(), &object_ref.namespace);
     let this = Run { object_ref, context };
-    match object_ref.kind {
+    let ended = match object_ref.kind {
         Kind::Deployment => this.run(Api::namespaced(client, namespace), deployment::reconcile, |_, _, _, _| {}).await,
         Kind::Staged => this.run(Api::namespaced(client, namespace), staged::reconcile, |_, _, _, _| {}).await,
         Kind::Check => this.run(Api::namespaced(client, namespace), check::reconcile, |_, _, _, _| {}).await,
@@ -80,7 +104,9 @@ pub async fn fresh(object_ref: &ObjectRef, context: &Arc<Context>) -> ReconcileO
             let api = Api::<ClusterConnectProject>::all(client);
             this.run(api, project::reconcile, project::publish_failure).await
         }
-    }
+    };
+    again_after(object_ref, context, ended);
+    ended
 }
 
 /// The reconcile of one object.
@@ -109,11 +135,10 @@ impl Run<'_> {
                 return ReconcileOutcome::Gone;
             }
             Err(kube::Error::SerdeError(error)) => return self.not_understood(&api, &error).await,
-            Err(error) => return self.requeue(&error),
+            Err(error) => return self.failed(&error),
         };
         let run = reconcile(Arc::clone(&object), Arc::clone(context));
         if let Ok(ended) = AssertUnwindSafe(run).catch_unwind().await {
-            context.memory.panics.forget(object_ref);
             return ended;
         }
         // This is still the thread of the panic, because nothing was awaited since.
@@ -125,8 +150,6 @@ impl Run<'_> {
         if let Err(error) = panics::report(&*object, context, &condition).await {
             tracing::warn!(%error, "the panic cannot be reported in the status");
         }
-        let pause = backoff::pause(panics::count(&context.memory.panics, object_ref));
-        context.requeue_timers.set(object_ref, Some(pause));
         ReconcileOutcome::Panicked
     }
 
@@ -137,7 +160,7 @@ impl Run<'_> {
         let Self { object_ref, context } = *self;
         let object = match api.get_metadata_opt(&object_ref.name).await {
             Ok(object) => object,
-            Err(error) => return self.requeue(&error),
+            Err(error) => return self.failed(&error),
         };
         if object.is_none() || !object_ref.kind.is_project() {
             event_handlers::forget(context, object_ref);
@@ -154,7 +177,7 @@ impl Run<'_> {
         ReconcileOutcome::Gone
     }
 
-    fn requeue(&self, error: &kube::Error) -> ReconcileOutcome {
-        reconcile::requeue_after_error(self.context, self.object_ref, error, reconcile::AFTER_CLUSTER_ERROR)
+    fn failed(&self, error: &kube::Error) -> ReconcileOutcome {
+        reconcile::failed(self.context, self.object_ref, error)
     }
 }

@@ -135,8 +135,8 @@ impl Scope {
         } else {
             watcher::Config::default().labels(&self.context.settings.scope.selector().to_string())
         };
-        self.context.lists.awaits(List { kind: K::KIND.as_str(), namespace: self.namespace.clone() });
-        let mut known = KnownObjects::default();
+        self.context.keys.lists.awaits(List { kind: K::KIND.as_str(), namespace: self.namespace.clone() });
+        let mut known = KnownObjects::new(self.namespace.clone());
         self.follow(api, config, K::KIND.as_str(), move |context, shown| match shown {
             Shown::Event(event) => known.note(context, event),
             Shown::Refused(_) => context.keys.listed(),
@@ -189,7 +189,7 @@ impl Scope {
         let handle = move |event: watcher::Result<watcher::Event<K>>| {
             match &event {
                 Ok(event) => {
-                    if matches!(event, watcher::Event::InitDone) && context.lists.listed(&list) {
+                    if matches!(event, watcher::Event::InitDone) && context.keys.lists.listed(&list) {
                         tracing::info!(%list, "the API server grants this list again");
                     }
                     note(&context, Shown::Event(event));
@@ -199,7 +199,7 @@ impl Scope {
                         watcher::Error::InitialListFailed(refused @ kube::Error::Api(status))
                             if refusal::cannot_be_seen(refused) =>
                         {
-                            if context.lists.refused(&list) {
+                            if context.keys.lists.refused(&list) {
                                 tracing::warn!(
                                     %list, why = status.message,
                                     "the API server refuses this list; its objects are not reconciled, and their changes \

@@ -61,8 +61,8 @@ pub async fn reconcile<P: ProjectObject>(object: Arc<P>, context: Arc<Context>) 
     match ended {
         Ok(ended) => ended,
         Err(error) => {
-            let pause = run.unwritten.pause_after((&context, "Reconcile"), &*run.object, &error, REFUSED_AGAIN);
-            reconcile::requeue_after_error(&context, &object_ref, &error, pause)
+            run.unwritten.report(&context, "Reconcile", &*run.object, &error);
+            reconcile::failed(&context, &object_ref, &error)
         }
     }
 }
@@ -175,7 +175,7 @@ impl<P: ProjectObject> Reconciler<'_, P> {
     /// Writes the status; returns the reason of its `Ready` condition.
     async fn patch_status(&self, users: Users, access: Access) -> Result<Reason, kube::Error> {
         let (context, object) = (self.context, &*self.object);
-        let before = object.as_project().and_then(|(_, status)| status.cloned()).unwrap_or_default();
+        let before = object.status().cloned().unwrap_or_default();
         let generation = object.meta().generation.unwrap_or_default();
         let facts = ProjectFacts {
             generation,
@@ -213,7 +213,6 @@ impl<P: ProjectObject> Reconciler<'_, P> {
         let access = Access { remote: Err(condition), unkept: None, gone: false };
         // Boxed to keep the common path's future small: this is rare.
         let reason = Box::pin(self.patch_status(users, access)).await?;
-        self.context.requeue_timers.set_within(self.object_ref, REFUSED_AGAIN);
         Ok(ReconcileOutcome::Reported(Some(reason)))
     }
 }
@@ -237,7 +236,7 @@ fn publish<P: ProjectObject>(
     let region = object.project().region.clone();
     let http_api_url = object.project().effective_http_api_url();
     let project = Project { identity: object.project().identity(), region, http_api_url, remote: remote.clone() };
-    let before = context.memory.projects.insert(object_ref, Some(project.clone())).flatten();
+    let before = context.memory.projects.insert(object_ref, project.clone());
     if !before.is_some_and(|before| project.is_same(&before)) {
         context.enqueue_users_of_project(object_ref);
         // The project itself, too: if it was deleted during this reconcile, the next one notices.
@@ -252,7 +251,7 @@ pub(super) fn publish_failure<P: ProjectObject>(
     object_ref: &ObjectRef,
     condition: &ConditionUpdate,
 ) {
-    let unusable = context.memory.projects.get(object_ref).flatten().is_none_or(|project| project.remote.is_err());
+    let unusable = context.memory.projects.get(object_ref).is_none_or(|project| project.remote.is_err());
     if unusable && object.meta().deletion_timestamp.is_none() {
         publish(object, context, object_ref, &Err(condition.clone()));
     }

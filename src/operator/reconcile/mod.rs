@@ -25,8 +25,6 @@ use crate::operator::reporting::refusal::{self, Access};
 
 /// Requeue delay after a write that met a newer version of the resource (409).
 pub const AFTER_CONFLICT: Duration = Duration::from_millis(200);
-/// Requeue delay after any other error of the API server.
-pub const AFTER_CLUSTER_ERROR: Duration = Duration::from_secs(10);
 /// Pause before an object is looked up again whose own controller has not reconciled it yet.
 pub const NOT_YET_RECONCILED_AGAIN: Duration = Duration::from_secs(5);
 /// Pause before a resource looks again whether its key is free; a change of the owner enqueues earlier.
@@ -81,13 +79,12 @@ pub fn unreadable(what: &str, error: kube::Error) -> ConditionUpdate {
 }
 
 /// Ends a reconcile: sets the requeue timer, and returns the outcome. `reason`: that of the Ready condition
-/// now; `pause`: returns the requeue delay after an error that is not a conflict.
+/// now.
 pub fn conclude(
     context: &Context,
     object_ref: &ObjectRef,
     outcome: Result<Next, kube::Error>,
     reason: Option<Reason>,
-    pause: impl FnOnce(&kube::Error) -> Duration,
 ) -> ReconcileOutcome {
     match outcome {
         Ok(Next::Gone) => ReconcileOutcome::Gone,
@@ -95,31 +92,22 @@ pub fn conclude(
             context.requeue_timers.set(object_ref, again);
             ReconcileOutcome::Reported(reason)
         }
-        Err(error) => requeue_after_error(context, object_ref, &error, pause(&error)),
+        Err(error) => failed(context, object_ref, &error),
     }
 }
 
-/// Sets the requeue timer after a reconcile that failed with an error of the API server, and returns the outcome. `pause`: the
-/// requeue delay, unless the error is a conflict.
-pub fn requeue_after_error(
-    context: &Context,
-    object_ref: &ObjectRef,
-    error: &kube::Error,
-    pause: Duration,
-) -> ReconcileOutcome {
+/// Returns the outcome of a reconcile that failed with an error of the API server. After a conflict, it follows again soon.
+pub fn failed(context: &Context, object_ref: &ObjectRef, error: &kube::Error) -> ReconcileOutcome {
     let ended = ReconcileOutcome::refused(error);
-    let pause = if ended == ReconcileOutcome::Conflict {
+    if ended == ReconcileOutcome::Conflict {
         tracing::debug!("the object changed meanwhile, reconciling again");
-        AFTER_CONFLICT
+        context.requeue_timers.set(object_ref, Some(AFTER_CONFLICT));
     } else if matches!(error, kube::Error::Api(status) if status.is_not_found()) {
         // Most likely it was deleted meanwhile; a kind that is not served any more is reported by its lists.
         tracing::debug!(%error, "the object does not exist any more");
-        pause
     } else {
         tracing::warn!(error = with_causes(error), "a request to the API server failed");
-        pause
-    };
-    context.requeue_timers.set(object_ref, Some(pause));
+    }
     ended
 }
 

@@ -19,11 +19,9 @@ use kube::{Resource as _, ResourceExt as _};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use crate::operator::cluster::object_map::ObjectMap;
 use crate::operator::cluster::objects::patch::patch_params;
 use crate::operator::context::Context;
 use crate::operator::kinds::managed_kind::{ManagedKind, object_ref};
-use crate::operator::object_ref::ObjectRef;
 use crate::operator::reporting::conditions::{ConditionUpdate, with_main};
 use crate::operator::reporting::reason::Reason;
 
@@ -53,15 +51,6 @@ fn place(location: &Location<'_>) -> String {
 /// Returns the source location of the last panic of this thread.
 pub(in crate::operator) fn last_place() -> Option<String> {
     PLACE.take()
-}
-
-/// Counts a panic of a reconcile of this object; returns the number of panics in a row.
-pub(in crate::operator) fn count(panics: &ObjectMap<u32>, object_ref: &ObjectRef) -> u32 {
-    panics.with(|panics| {
-        let count = panics.entry(object_ref.clone()).or_default();
-        *count = count.saturating_add(1);
-        *count
-    })
 }
 
 /// The condition of an object whose reconcile panicked.

@@ -100,7 +100,7 @@ pub async fn project<K: ManagedKind>(
     // Its controller enqueues the resources that name it once it knows the project.
     let not_yet = Stop::End(Next::Again(Some(NOT_YET_RECONCILED_AGAIN)));
     match context.memory.projects.get(project) {
-        Some(Some(found)) if is_granted => {
+        Some(found) if is_granted => {
             return match identity_changed(object, &found.identity) {
                 Some(condition) => Err(Stop::Report(condition, Some(interval))),
                 None => Ok(found),
@@ -108,6 +108,7 @@ pub async fn project<K: ManagedKind>(
         }
         // At a start, resources come here before the reconcile of their project has ended.
         Some(_) => return Err(not_yet),
+        None if context.memory.shown.get(project).is_some() => return Err(not_yet),
         None => {}
     }
     let (client, name) = (context.client.clone(), &project.name);

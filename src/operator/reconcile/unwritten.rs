@@ -1,11 +1,9 @@
 //! A condition that the API server refuses to store. No user can read it in the status, so an Event reports it.
 
 use std::sync::OnceLock;
-use std::time::Duration;
 
 use kube::runtime::events::EventType;
 
-use super::AFTER_CLUSTER_ERROR;
 use crate::operator::context::Context;
 use crate::operator::kinds::managed_kind::Object;
 use crate::operator::reporting::conditions::{ConditionUpdate, LONGEST_MESSAGE, cut};
@@ -28,17 +26,10 @@ impl Unwritten {
     }
 
     /// Publishes an Event about it once the reconcile has failed with `error`: otherwise the status reports the refusal.
-    /// Returns the pause before the next reconcile; `refused`: that if the API server refuses every write.
-    pub fn pause_after<K: Object>(
-        &self,
-        (context, action): (&Context, &'static str),
-        object: &K,
-        error: &kube::Error,
-        refused: Duration,
-    ) -> Duration {
-        let Some(note) = self.noted(error) else { return AFTER_CLUSTER_ERROR };
-        context.report(object, EventType::Warning, Reason::KubernetesError.into(), action, note);
-        refused
+    pub fn report<K: Object>(&self, context: &Context, action: &'static str, object: &K, error: &kube::Error) {
+        if let Some(note) = self.noted(error) {
+            context.report(object, EventType::Warning, Reason::KubernetesError.into(), action, note);
+        }
     }
 
     /// Returns the note, unless the status may be stored after all: after a conflict, or if the API server is busy.

@@ -18,7 +18,7 @@ use crate::crd::ConnectorStaged;
 use crate::crd::shared::RemoteIdentity;
 use crate::names;
 use crate::operator::cluster::keys::{Begin, ClaimStatus};
-use crate::operator::cluster::queue::backoff::{Asked, KubernetesErrorBackoff};
+use crate::operator::cluster::queue::backoff::Asked;
 use crate::operator::cluster::references::Named;
 use crate::operator::context::{Context, OTHER_SHARD_AGAIN, StagedMemory};
 use crate::operator::kinds::managed_kind::object_ref;
@@ -54,11 +54,10 @@ pub async fn reconcile(object: Arc<ConnectorStaged>, context: Arc<Context>) -> R
     };
     let Reconciler { object, memory, unwritten, .. } = reconciler;
     let reason = object.status.as_ref().and_then(|status| ready_reason(&status.conditions)).and_then(Reason::parse);
-    let pause = |error: &kube::Error| {
-        let refused = memory.kubernetes_error_backoff.pause();
-        unwritten.pause_after((&context, "Reconcile"), &object, error, refused)
-    };
-    let ended = reconcile::conclude(&context, &object_ref, outcome, reason, pause);
+    if let Err(error) = &outcome {
+        unwritten.report(&context, "Reconcile", &object, error);
+    }
+    let ended = reconcile::conclude(&context, &object_ref, outcome, reason);
     context.memory.staged.insert(&object_ref, memory);
     if ended == ReconcileOutcome::Gone {
         forget(&context, &object_ref);
@@ -216,7 +215,6 @@ impl<'a> Reconciler<'a> {
         // Only after the write: what a decision forgets is still needed if it could not be written.
         self.memory.of_decision = decision.memory;
         self.memory.backoff.worked();
-        self.memory.kubernetes_error_backoff = KubernetesErrorBackoff::default();
         self.annotate(&decision.state).await?;
         let mut interval = self.interval();
         if outcome == Outcome::AwaitingProof && self.context.settings.scope.is_shard() {

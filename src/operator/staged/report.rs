@@ -11,7 +11,7 @@ use crate::operator::reconcile::record::{self, Stop};
 use crate::operator::reconcile::{self, Next, is_deleting};
 use crate::operator::reporting::conditions::{self, ConditionUpdate, ready_reason};
 use crate::operator::reporting::observed_record::ObservedRecord;
-use crate::operator::reporting::refusal;
+use crate::operator::reporting::refusal::{self, Access};
 use crate::operator::reporting::remedy;
 
 /// Attempts to record a response while others change the object: an edit must not make it a lost one.
@@ -97,7 +97,7 @@ impl Reconciler<'_> {
             Stop::End(next) => return Ok(next),
             Stop::Outage(_, again) if self.is_settled() => return Ok(Next::Again(again)),
             Stop::Report(condition, again) | Stop::Outage(condition, again) => (condition, again),
-            Stop::Refused(request, error) => self.memory.kubernetes_error_backoff.refused(request, error)?,
+            Stop::Refused(request, error) => (refusal::condition(Access::Write, request, error)?, None),
             Stop::Leave(condition, again) => {
                 self.context.remotes.forget(self.object_ref);
                 (self.identity, self.memory.of_decision) = Default::default();

@@ -54,7 +54,8 @@ pub struct Begin<'a> {
 /// The claims of all resources on keys.
 #[derive(Debug)]
 pub struct KeyOwnership {
-    lists: Arc<InitialLists>,
+    /// Which lists are complete.
+    pub lists: Arc<InitialLists>,
     enqueue: UnboundedSender<ObjectRef>,
     index: Mutex<Index>,
 }

@@ -14,7 +14,7 @@ use serde::de::{DeserializeOwned, DeserializeSeed, Error, IgnoredAny, MapAccess,
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use crate::crd::{AllowedNamespaces, ConnectProjectSpec, ConnectProjectStatus};
+use crate::crd::AllowedNamespaces;
 use crate::names;
 use crate::operator::kinds::managed_kind::{ClaimRequest, ManagedKind};
 use crate::operator::object_ref::Kind;
@@ -88,10 +88,6 @@ where
     /// A project that cannot be deserialized keeps the permissions that it had.
     fn allowed_namespaces(&self) -> Option<AllowedNamespaces> {
         self.0.as_ref().ok()?.allowed_namespaces()
-    }
-
-    fn as_project(&self) -> Option<(&ConnectProjectSpec, Option<&ConnectProjectStatus>)> {
-        self.0.as_ref().ok()?.as_project()
     }
 }
 

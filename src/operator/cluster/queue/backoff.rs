@@ -8,10 +8,6 @@ use clock::{between, later};
 use connect_api::ApiError;
 use jiff::Timestamp;
 
-use crate::operator::reporting::conditions::ConditionUpdate;
-use crate::operator::reporting::reason::Reason;
-use crate::operator::reporting::refusal::{self, Access};
-
 /// Pause after a call that was held back while the circuit breaker is half open.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 
@@ -64,47 +60,10 @@ impl Backoff {
     }
 }
 
-/// Returns the pause before the next call of a resource after this many failures in a row.
+/// Returns the pause before the next call or reconcile of a resource after this many failures in a row.
 #[must_use]
 pub fn pause(failures: u32) -> Duration {
     FIRST_PAUSE.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(LONGEST_PAUSE)
-}
-
-/// Reconciles of one resource in a row in which the API server refused a request.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KubernetesErrorBackoff(u32);
-
-impl KubernetesErrorBackoff {
-    /// Returns the requeue delay of a reconcile that ended with `reason` and would be requeued after `again` otherwise.
-    /// A backoff is needed because no event arrives when a right is granted or a policy changes.
-    pub fn again(&mut self, reason: Reason, again: Option<Duration>) -> Option<Duration> {
-        if reason != Reason::KubernetesError {
-            self.0 = 0;
-            return again;
-        }
-        self.0 = self.0.saturating_add(1);
-        Some(self.pause().min(again.unwrap_or(Duration::MAX)))
-    }
-
-    /// Returns the condition for a request that the API server refused, and the requeue delay.
-    ///
-    /// # Errors
-    /// The same error, if it passes by itself.
-    pub fn refused(
-        &mut self,
-        request: &str,
-        error: kube::Error,
-    ) -> Result<(ConditionUpdate, Option<Duration>), kube::Error> {
-        let condition = refusal::condition(Access::Write, request, error)?;
-        let again = self.again(condition.reason, None);
-        Ok((condition, again))
-    }
-
-    /// Returns the requeue delay after so many of them.
-    #[must_use]
-    pub fn pause(&self) -> Duration {
-        pause(self.0)
-    }
 }
 
 #[cfg(test)]
@@ -147,22 +106,6 @@ mod tests {
         assert_eq!(pause.as_secs(), 8, "the first failure after a success");
         backoff.worked();
         assert_eq!(backoff.left(&(2, None), now), None, "a success ends the pause");
-    }
-
-    #[test]
-    fn pauses_grow_until_nothing_is_refused() {
-        let mut kubernetes_error_backoff = KubernetesErrorBackoff::default();
-        let again = |kubernetes_error_backoff: &mut KubernetesErrorBackoff| {
-            kubernetes_error_backoff.again(Reason::KubernetesError, None)
-        };
-        assert_eq!(again(&mut kubernetes_error_backoff), Some(Duration::from_secs(8)));
-        assert_eq!(again(&mut kubernetes_error_backoff), Some(Duration::from_secs(16)));
-        assert_eq!(
-            kubernetes_error_backoff.again(Reason::KubernetesError, Some(Duration::from_secs(5))),
-            Some(Duration::from_secs(5))
-        );
-        assert_eq!(kubernetes_error_backoff.again(Reason::Deployed, None), None);
-        assert_eq!(again(&mut kubernetes_error_backoff), Some(Duration::from_secs(8)));
     }
 
     #[test]

@@ -35,6 +35,8 @@ use super::{Inputs, Reconciler};
 const LOST_AGAIN: Duration = Duration::from_secs(1);
 /// Pause before the next reconcile if the response to a call shows an idle remote.
 const UNCHANGED_AGAIN: Duration = Duration::from_secs(3);
+/// Pause before the Secret of `spec.verify` is read again that the API server refused to show.
+const REFUSED_AGAIN: Duration = Duration::from_mins(1);
 
 impl Reconciler<'_> {
     pub(super) async fn execute(
@@ -167,7 +169,6 @@ impl Reconciler<'_> {
         let findings = record.is_some_and(verification::has_findings);
         let verified = inputs.verified.as_ref();
         condition = verification::ready(condition, self.object.spec.ready_when, findings, verified);
-        let reason = condition.reason;
         self.patch_status(inputs, &decision.persisted, condition, ObservedRecord::of(record), comparison).await?;
         // Only after the write: what a decision forgets is still needed if the decision could not be written.
         self.cache.transient = decision.transient.clone();
@@ -175,9 +176,7 @@ impl Reconciler<'_> {
         let undeclared = inputs.desired.as_ref().err().and_then(declarations_again);
         let again = [self.next_poll(remote, inputs, decision), undeclared, lookup].into_iter().flatten().min();
         let refused = verified.is_some_and(|condition| condition.reason == Reason::KubernetesError);
-        let refused = if refused { Reason::KubernetesError } else { reason };
-        let again = self.cache.kubernetes_error_backoff.again(refused, again);
-        Ok(Next::Again(again))
+        Ok(Next::Again(again.into_iter().chain(refused.then_some(REFUSED_AGAIN)).min()))
     }
 
     /// Sets how often the record is polled, and returns when to reconcile again even if no observation enqueues the

@@ -76,11 +76,10 @@ pub async fn reconcile(object: Arc<ConnectorDeployment>, context: Arc<Context>) 
     };
     let Reconciler { object, cache, unwritten, .. } = reconciler;
     let reason = object.status.as_ref().and_then(|status| ready_reason(&status.conditions)).and_then(Reason::parse);
-    let pause = |error: &kube::Error| {
-        let refused = cache.kubernetes_error_backoff.pause();
-        unwritten.pause_after((&context, "Reconcile"), &*object, error, refused)
-    };
-    let ended = reconcile::conclude(&context, &object_ref, outcome, reason, pause);
+    if let Err(error) = &outcome {
+        unwritten.report(&context, "Reconcile", &*object, error);
+    }
+    let ended = reconcile::conclude(&context, &object_ref, outcome, reason);
     if ended == ReconcileOutcome::Gone {
         forget(&context, &object_ref);
     } else {

@@ -15,7 +15,7 @@ use crate::operator::reconcile::{self, Next};
 use crate::operator::reporting::conditions::{ConditionUpdate, ready_reason};
 use crate::operator::reporting::event_reason::EventReason;
 use crate::operator::reporting::observed_record::ObservedRecord;
-use crate::operator::reporting::refusal::{ANNOTATIONS, FINALIZERS, STATUS};
+use crate::operator::reporting::refusal::{self, ANNOTATIONS, Access, FINALIZERS, STATUS};
 use crate::operator::reporting::remedy;
 
 use super::summary::reports_an_end;
@@ -105,7 +105,7 @@ impl Reconciler<'_> {
             Stop::End(next) => return Ok(next),
             Stop::Outage(_, again) if self.is_settled().await? => return Ok(Next::Again(again)),
             Stop::Report(condition, again) | Stop::Outage(condition, again) => (condition, again),
-            Stop::Refused(request, error) => self.cache.kubernetes_error_backoff.refused(request, error)?,
+            Stop::Refused(request, error) => (refusal::condition(Access::Write, request, error)?, None),
             Stop::Leave(condition, again) => {
                 self.context.remotes.forget(self.object_ref);
                 (self.identity, self.cache.transient) = Default::default();

@@ -82,7 +82,7 @@ impl Reconciler<'_> {
         verify: &Verify,
     ) -> Result<Result<Arc<dyn CommerceApi>, ConditionUpdate>, kube::Error> {
         let object_ref = self.project();
-        let Some(Some(Project { http_api_url, .. })) = self.context.memory.projects.get(&object_ref) else {
+        let Some(Project { http_api_url, .. }) = self.context.memory.projects.get(&object_ref) else {
             return Ok(Err(self.unverified("The project is not known yet".to_owned())));
         };
         let mut settings = remote.settings().clone();

@@ -19,6 +19,7 @@ pub const DEFAULT_CHECK_INTERVAL: Duration = Duration::from_mins(5);
 pub const DEFAULT_CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The action to call, how to call it, and the expected response.
+#[serde_with::skip_serializing_none]
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "connect-operator.io",
@@ -59,7 +60,6 @@ pub struct ActionCheckSpec {
     /// Project whose spec.frontend supplies the fields that frontend leaves out: a ConnectProject in the same namespace,
     /// or a ClusterConnectProject.
     /// Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub project_ref: Option<ProjectRef>,
     /// Frontend to call. Its fields take precedence over spec.frontend of the ConnectProject in projectRef.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -81,7 +81,6 @@ pub struct ActionCheckSpec {
     pub query: BTreeMap<String, String>,
     /// Body of POST and PUT: JSON in a string, sent unchanged; 16384 characters at most. Default: {}. Example:
     /// '{"variant": {"sku": "A1", "count": 1}}'.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 16_384))]
     pub body: Option<String>,
     /// Additional headers with values from Secrets, such as a cookie; 16 at most.
@@ -93,14 +92,11 @@ pub struct ActionCheckSpec {
     #[serde(default, skip_serializing_if = "is_default")]
     pub expect: Expectation,
     /// ConnectorDeployment after which to check: the action is called each time that it was applied, and not before.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<After>,
     /// Pause between two checks, at least 30s; for GET only. Default: 5m.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 20), regex(pattern = super::duration::PATTERN))]
     pub interval: Option<String>,
     /// Time limit for the response, from opening the connection to the end of the body; 1s to 30s. Default: 10s.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 20), regex(pattern = super::duration::PATTERN))]
     pub timeout: Option<String>,
     /// Whether to pause the check. While true, the action is not called and the last result stays. Default: false.
@@ -109,18 +105,17 @@ pub struct ActionCheckSpec {
 }
 
 /// The expected response: everything given here must hold.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Expectation {
     /// Expected HTTP status. Default: any from 200 to 299.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 100, max = 599))]
     pub status: Option<u16>,
     /// JSON that the body of the response must contain, in a string; 4096 characters and 64 elements of arrays at most. An
     /// object must have each member that is given, with a value that contains the given one. An array must have, for each
     /// element that is given, one that contains it, in any order. Other values must be equal; numbers are compared by
     /// value. Example: '{"lineItems": [{"variant": {"sku": "A1"}}]}'.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 4096))]
     pub body: Option<String>,
 }
@@ -198,6 +193,7 @@ pub struct After {
 }
 
 /// Observed state of the check. Written by the operator only.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ActionCheckStatus {
@@ -209,46 +205,37 @@ pub struct ActionCheckStatus {
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
     /// HTTP status of the last response. Absent if there was none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub http_status: Option<u16>,
     /// Time that the last response took, to the end of its body, in milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<i64>,
     /// Time at which the last call was about to be sent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub checked_at: Option<Time>,
     /// Trace id of the last call, as in the log (trace_id). It also tells the operator which call it recorded itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
     pub trace_id: Option<String>,
     /// Trigger of the last call: POST and PUT are not sent again for the same trigger.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub checked_for: Option<CheckedFor>,
     /// Result of the last call. Sent: it is in progress, or the operator ended before the response arrived.
     /// NotSent: nothing was sent. Passed: the response was as expected. Failed: it was not, or none arrived in time.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<CheckOutcome>,
 }
 
 /// What triggered a call.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckedFor {
     /// The metadata.generation of the check.
     pub generation: i64,
     /// Digest of the spec of the check, without suspend.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 128))]
     pub spec_digest: Option<String>,
     /// Digest of the values that the deployment in after had applied.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 128))]
     pub deployment_digest: Option<String>,
     /// Time at which the deployment in after had applied them.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub deployment_applied_at: Option<Time>,
     /// Last value of the annotation connect-operator.io/rerun-requested-at that was handled.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub rerun_request: Option<String>,
 }

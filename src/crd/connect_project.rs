@@ -18,6 +18,7 @@ pub const DEFAULT_REQUESTS_PER_SECOND: f64 = 10.0;
 pub const SCOPES_SIZE: usize = 16 * 1024;
 
 /// The remote project, its addresses and its credentials.
+#[serde_with::skip_serializing_none]
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "connect-operator.io",
@@ -53,17 +54,14 @@ pub struct ConnectProjectSpec {
     pub region: String,
     /// Base URL of the Connect API, without a trailing slash. Immutable.
     /// Default: https://connect.{region}.commercetools.com. Example, for a dev server: http://127.0.0.1:8787.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 2048), regex(pattern = schema::URL_PATTERN))]
     pub api_url: Option<String>,
     /// Base URL of the authorization service, without a trailing slash and without /oauth/token.
     /// Default: https://auth.{region}.commercetools.com. Example, for a dev server: http://127.0.0.1:8787.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 2048), regex(pattern = schema::URL_PATTERN))]
     pub auth_url: Option<String>,
     /// Base URL of the HTTP API of the project, without a trailing slash. It is called only for ConnectorDeployments
     /// with verify. Default: https://api.{region}.commercetools.com. Example, for a dev server: http://127.0.0.1:8787.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 2048), regex(pattern = schema::URL_PATTERN))]
     pub http_api_url: Option<String>,
     /// Secret that holds the API client: in the same namespace, or for a ClusterConnectProject in the namespace of the
@@ -80,7 +78,6 @@ pub struct ConnectProjectSpec {
     #[serde(default, skip_serializing_if = "is_default")]
     pub deployment_paths: DeploymentPaths,
     /// Frontend of this project, for ActionChecks that refer to it in projectRef. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub frontend: Option<Frontend>,
 }
 
@@ -116,6 +113,7 @@ impl ConnectProjectSpec {
 
 /// Reference to the Secret with the API client of a project. Its optional key scopes holds the scopes to request,
 /// separated by spaces.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CredentialsRef {
@@ -123,11 +121,9 @@ pub struct CredentialsRef {
     #[schemars(length(min = 1, max = 253), regex(pattern = schema::NAME_PATTERN))]
     pub name: String,
     /// Key of the client id within the Secret. Default: clientId. Example: CTP_CLIENT_ID.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253), regex(pattern = schema::DATA_KEY_PATTERN))]
     pub client_id_key: Option<String>,
     /// Key of the client secret within the Secret. Default: clientSecret. Example: CTP_CLIENT_SECRET.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253), regex(pattern = schema::DATA_KEY_PATTERN))]
     pub client_secret_key: Option<String>,
 }
@@ -173,6 +169,7 @@ pub enum DeploymentPaths {
 }
 
 /// Observed state of the project. Written by the operator only.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectProjectStatus {
@@ -184,17 +181,14 @@ pub struct ConnectProjectStatus {
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
     /// Identity of the remote project.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<RemoteIdentity>,
     /// Scopes of the last token, if the authorization service names them; as many as fit into 16 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 256), extend("x-kubernetes-list-type" = "atomic"))]
     pub scopes: Vec<String>,
     /// Time of the last successful read of the project.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_response_at: Option<Time>,
     /// Number of ConnectorDeployments that refer to this project.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub deployments: Option<u32>,
 }
 

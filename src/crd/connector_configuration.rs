@@ -13,6 +13,7 @@ use super::schema::{self, KEY_PATTERN};
 use super::shared::{ConfigMapKeyRef, NamedRef, SecretKeyRef};
 
 /// Values of one application of the connector.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationConfiguration {
@@ -21,12 +22,10 @@ pub struct ApplicationConfiguration {
     pub application_name: String,
     /// Cron schedule, for applications of type job only. It replaces the schedule in the connector's connect.yaml.
     /// Default: the schedule of connect.yaml. Example: "0 5 * * *".
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 100))]
     pub schedule: Option<String>,
     /// Retry policy for undelivered messages, for applications of type event only. It replaces the whole retry policy
     /// in the connector's connect.yaml. Default: the retry policy of connect.yaml.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_policy: Option<RetryPolicy>,
     /// The configuration values.
     #[serde(flatten)]
@@ -34,6 +33,7 @@ pub struct ApplicationConfiguration {
 }
 
 /// Retry policy for undelivered messages of an event application.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new(
@@ -50,15 +50,12 @@ pub struct RetryPolicy {
     pub strategy: RetryStrategy,
     /// Shortest delay in seconds, 1 to 600, and not above maxBackoffSeconds. Required with exponential-backoff, and
     /// allowed only there.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 600))]
     pub min_backoff_seconds: Option<i64>,
     /// Longest delay in seconds, 1 to 600. Required with exponential-backoff, and allowed only there.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 600))]
     pub max_backoff_seconds: Option<i64>,
     /// Maximum number of attempts, 5 to 100. Allowed with exponential-backoff only. Default: the service decides.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 5, max = 100))]
     pub max_attempts: Option<i64>,
 }
@@ -107,6 +104,7 @@ pub struct ConfigurationValues {
 }
 
 /// A plain value.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("has(self.value) != has(self.valueFrom)")
@@ -117,27 +115,24 @@ pub struct StandardValue {
     pub key: String,
     /// Value as a string of at most 32768 characters; quote numbers, true and false. Exactly one of value and valueFrom
     /// must be set.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32768))]
     pub value: Option<String>,
     /// Source of the value. Exactly one of value and valueFrom must be set.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub value_from: Option<StandardValueSource>,
 }
 
 /// Source of a plain value.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("has(self.configMapKeyRef) != has(self.applicationUrl)")
     .message("give exactly one of configMapKeyRef and applicationUrl"))]
 pub struct StandardValueSource {
     /// Key of a ConfigMap in the same namespace. Exactly one of configMapKeyRef and applicationUrl must be set.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub config_map_key_ref: Option<ConfigMapKeyRef>,
     /// URL of an application of the same deployment. It exists only after the first deployment: the operator sends the
     /// placeholder first, and the URL with one redeploy afterwards. Exactly one of configMapKeyRef and applicationUrl
     /// must be set.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub application_url: Option<ApplicationUrl>,
 }
 

@@ -22,6 +22,7 @@ use super::shared::{NamedRef, ProjectRef, is_default};
 use super::verify::{ReadyWhen, Verify};
 
 /// The connector to deploy, the target project, the values and the policies.
+#[serde_with::skip_serializing_none]
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "connect-operator.io",
@@ -69,16 +70,14 @@ pub struct ConnectorDeploymentSpec {
     /// Key of the remote deployment, unique in the project: 2 to 256 letters, digits, underscores and hyphens.
     /// Immutable. Default: {namespace}_{name}, with dots written as __; if that is longer than 256 characters, it is
     /// truncated and ends with 8 hex digits of its SHA-256.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 256), regex(pattern = schema::KEY_PATTERN))]
     pub key: Option<String>,
     /// Type of the deployment: preview (for staged connectors, and only for those), sandbox or production. Immutable.
     /// Default: preview if the connector is staged, else sandbox.
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type")]
     pub deployment_type: Option<DeploymentType>,
     /// Region to deploy to. Immutable. Default: the region of the project. Known regions: europe-west1.gcp,
     /// us-central1.gcp, australia-southeast1.gcp, us-east-2.aws and eu-central-1.aws.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64), regex(pattern = schema::REGION_PATTERN))]
     pub region: Option<String>,
     /// Connector to deploy: exactly one of key, id and stagedRef.
@@ -89,7 +88,6 @@ pub struct ConnectorDeploymentSpec {
     #[x_kube(merge_strategy = ListMerge::Map(vec!["applicationName".into()]))]
     pub configurations: Vec<ApplicationConfiguration>,
     /// Values that apply to all applications, for connectors that declare such values.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub global_configuration: Option<ConfigurationValues>,
     /// Operations that the operator may perform. Full: it creates, redeploys and deletes the deployment. ObserveOnly:
     /// it only reads and reports; it changes nothing and reads no Secret with values. Default: Full.
@@ -110,11 +108,9 @@ pub struct ConnectorDeploymentSpec {
     /// Policy for the remote deployment when this object is deleted. Delete: it is deleted. Orphan: it stays. Can be
     /// changed at any time, also during deletion. Default: Orphan for type production, else Delete; the operator flag
     /// --default-deletion-policy overrides this.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_policy: Option<DeletionPolicy>,
     /// Interval at which a settled remote deployment is polled, at least 30s; hours, minutes and seconds, as in 1h30m.
     /// Default: 5m.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 20), regex(pattern = super::duration::PATTERN))]
     pub interval: Option<String>,
     /// Whether redeploys skip the connector's own scripts. Default: false.
@@ -131,10 +127,8 @@ pub struct ConnectorDeploymentSpec {
     pub ready_when: ReadyWhen,
     /// Resources that the connector's scripts create in the project. The operator looks them up after each operation
     /// and at each interval, and reports the result in the condition Verified. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub verify: Option<Verify>,
     /// Destination for the URLs and topics of the deployment, for use by other workloads. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub outputs: Option<Outputs>,
 }
 
@@ -164,6 +158,7 @@ impl ConnectorDeploymentSpec {
 }
 
 /// The connector to deploy.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("[has(self.key), has(self.id), has(self.stagedRef)].filter(given, given).size() == 1")
@@ -181,24 +176,19 @@ impl ConnectorDeploymentSpec {
         delete this ConnectorDeployment and create another"))]
 pub struct WantedConnector {
     /// Key of the connector in the registry: 2 to 256 letters, digits, underscores and hyphens. Immutable.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 256), regex(pattern = schema::KEY_PATTERN))]
     pub key: Option<String>,
     /// Id of the connector in the registry, instead of its key. Immutable.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256), regex(pattern = schema::KEY_PATTERN))]
     pub id: Option<String>,
     /// Version of the connector to run. The service deploys only the latest version, so a create or an upgrade waits
     /// until the latest is this one; a running version is kept, and never downgraded. Default: the version that was the
     /// latest at creation.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub version: Option<i64>,
     /// Whether key or id names a staged connector. Immutable. Default: false; true if stagedRef is set.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub staged: Option<bool>,
     /// ConnectorStaged in the same namespace, instead of key or id. Immutable.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub staged_ref: Option<NamedRef>,
     /// Policy for new versions of the connector. Pinned: keep the version, and report UpdateAvailable if the registry
     /// has a newer one. Latest: redeploy to each new version. Default: Pinned.

@@ -25,6 +25,7 @@ pub const STATE_LENGTH: usize = 1 << 20;
 pub const REPORT_ENTRIES: usize = 20;
 
 /// Observed state of the deployment. Written by the operator only.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectorDeploymentStatus {
@@ -39,33 +40,25 @@ pub struct ConnectorDeploymentStatus {
     pub conditions: Vec<Condition>,
     /// Status of the remote deployment, as the API reports it: Draft, Queued, Deploying, Deployed, Failed, Undeploying
     /// or UndeployFailed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub deployment_status: Option<String>,
     /// Id of the remote deployment. Once it is known, every call uses it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// Key of the remote deployment: spec.key, or its default.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub key: Option<String>,
     /// Version of the remote deployment when it was last observed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<i64>,
     /// Type of the remote deployment: spec.type, or its default.
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type")]
     pub deployment_type: Option<DeploymentType>,
     /// Region of the remote deployment: spec.region, or the region of the project.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
     pub region: Option<String>,
     /// Policy for the remote deployment when this object is deleted: spec.deletionPolicy, or its default.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_policy: Option<DeletionPolicy>,
     /// Connector that is deployed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub connector: Option<DeployedConnector>,
     /// Remote project that holds the deployment. If the ConnectProject names another one later, nothing is changed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<RemoteIdentity>,
     /// Applications of the deployment; 64 at most, and as many as fit into 12 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -73,7 +66,6 @@ pub struct ConnectorDeploymentStatus {
     pub applications: Vec<DeployedApplication>,
     /// State of the operator: what it has sent, and what it is doing. Not part of the API: its format may change with any
     /// version.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = STATE_LENGTH))]
     pub state: Option<String>,
     /// Findings of the last deployment, newest first; 20 at most, and as many as fit into 8 KiB.
@@ -81,58 +73,51 @@ pub struct ConnectorDeploymentStatus {
     #[schemars(length(max = REPORT_ENTRIES), extend("x-kubernetes-list-type" = "atomic"))]
     pub report: Vec<ReportEntry>,
     /// Last value of the annotation connect-operator.io/reconcile-requested-at that was handled.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub handled_reconcile_request: Option<String>,
     /// Last value of the annotation connect-operator.io/redeploy-requested-at that was handled.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub handled_redeploy_request: Option<String>,
 }
 
 /// The connector that is deployed.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeployedConnector {
     /// Id of the connector.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// Key of the connector, if it has one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// Version of the connector that is deployed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<i64>,
     /// Git tag of the connector.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
     /// Display name of the connector.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
 /// An application of the deployment.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeployedApplication {
     /// Name of the application.
     pub name: String,
     /// Type of the application, as the API reports it. Example: service.
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type")]
     pub application_type: Option<String>,
     /// URL of the application, once deployed, if its type has one. While the service does not show it, the last one
     /// that it showed for this deployment.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// Topic of an event application, once deployed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub topic: Option<String>,
     /// Cron schedule of a job application.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule: Option<String>,
 }
 
 /// A finding in the report of a deployment.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportEntry {
@@ -142,12 +127,9 @@ pub struct ReportEntry {
     /// Short description of the finding.
     pub title: String,
     /// Details of the finding. Absent if the API sent none, or if they might reveal a secret.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// Application that the finding is about.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub application: Option<String>,
     /// Time of the finding.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub created_at: Option<Time>,
 }

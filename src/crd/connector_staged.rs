@@ -16,6 +16,7 @@ use super::schema;
 use super::shared::{NamedRef, ProjectRef, is_default};
 
 /// The desired connector, and whether to preview and publish it.
+#[serde_with::skip_serializing_none]
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "connect-operator.io",
@@ -56,7 +57,6 @@ pub struct ConnectorStagedSpec {
     #[schemars(length(min = 1, max = 256))]
     pub name: String,
     /// Description of the connector. If absent, the description at the remote stays.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 8192))]
     pub description: Option<String>,
     /// Creator of the connector. Fields that are absent stay as they are at the remote.
@@ -79,7 +79,6 @@ pub struct ConnectorStagedSpec {
     #[schemars(schema_with = "private_projects")]
     pub private_projects: Vec<String>,
     /// URL of the documentation. If absent, the URL at the remote stays.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 2048))]
     pub documentation_url: Option<String>,
     /// Whether to request, for each new tag, the permission to deploy it as a preview. Default: false.
@@ -90,7 +89,6 @@ pub struct ConnectorStagedSpec {
     #[serde(default, skip_serializing_if = "is_default")]
     pub publish: Publish,
     /// Requirements that a tag must meet before it is published. Requires previewable: true. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub publish_after: Option<PublishAfter>,
     /// Policy for an existing staged connector of the same key that this object did not create. Never: report KeyTaken
     /// and change nothing. Adopt: manage it from now on. Default: Never.
@@ -98,11 +96,9 @@ pub struct ConnectorStagedSpec {
     pub adoption_policy: AdoptionPolicy,
     /// Policy for the staged connector when this object is deleted. Orphan: it stays. Delete: it is deleted, possibly
     /// with its published versions. Can be changed at any time, also during deletion. Default: Orphan.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_policy: Option<DeletionPolicy>,
     /// Interval at which a settled staged connector is polled, at least 30s; hours, minutes and seconds, as in 1h30m.
     /// Default: 5m.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 20), regex(pattern = super::duration::PATTERN))]
     pub interval: Option<String>,
     /// Whether to pause. While true, the operator keeps polling but changes nothing. Deletion of this object still
@@ -126,6 +122,7 @@ impl ConnectorStagedSpec {
 }
 
 /// Creator of a connector.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StagedCreator {
@@ -133,27 +130,21 @@ pub struct StagedCreator {
     #[schemars(length(min = 1, max = 320))]
     pub email: String,
     /// Name of the contact person.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub name: Option<String>,
     /// Name of the company.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub company: Option<String>,
     /// Title of the contact person.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub title: Option<String>,
     /// Number of contributors, at least 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub no_of_contributors: Option<i64>,
     /// URL of the logo.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 2048))]
     pub logo_url: Option<String>,
     /// URL of the support site.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 2048))]
     pub support_url: Option<String>,
 }

@@ -13,6 +13,7 @@ use crate::names;
 pub const NOT_REQUESTED: &str = "permission to deploy it as a preview was not requested: set previewable: true there";
 
 /// What must survive a restart.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StagedState {
@@ -23,20 +24,15 @@ pub struct StagedState {
     #[serde(skip)]
     pub handled_request: Option<String>,
     /// The last call that was about to change something; one that was refused does not count.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<StagedCall>,
     /// What the last create or update sent, and what the record showed after it: a service that normalizes values shows
     /// something else.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub sent: Option<SentContent>,
     /// The permission for a preview that was requested last, if the response was read.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub preview: Option<RequestedPreview>,
     /// Since when the tag can be deployed as a preview.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub deployable: Option<StagedDeployable>,
     /// Digest of what was published last, and how, whether that succeeded or not.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub publication: Option<String>,
 }
 

@@ -16,6 +16,7 @@ pub const CERTIFICATION_COMMENTS: usize = 20;
 pub const COMMENTS_SIZE: usize = 6 * 1024;
 
 /// Observed state of the staged connector. Written by the operator only.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectorStagedStatus {
@@ -28,29 +29,22 @@ pub struct ConnectorStagedStatus {
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
     /// Id of the staged connector.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// Key of the connector.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub key: Option<String>,
     /// Version of the staged connector.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<i64>,
     /// Remote project that holds the staged connector.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<RemoteIdentity>,
     /// Status of the staged connector, as the API reports it: Draft, Processing, ReadyForCertification,
     /// InCertification, Published or Failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub connector_status: Option<String>,
     /// Permission to deploy the connector as a preview. Granted: it may be deployed. Refused: it may not. Pending: the
     /// service is reviewing the request. NotRequested: the permission was not requested. Unknown: a value that this
     /// version of the operator does not know.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub previewable: Option<PreviewPermission>,
     /// Tag that was published last.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub published_tag: Option<String>,
     /// Findings about publishing, newest first; 20 at most, and as many as fit into 8 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -65,15 +59,12 @@ pub struct ConnectorStagedStatus {
     #[schemars(length(max = 20), extend("x-kubernetes-list-type" = "atomic"))]
     pub certification_comments: Vec<CertificationComment>,
     /// Last value of the annotation connect-operator.io/reconcile-requested-at that was handled.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub handled_reconcile_request: Option<String>,
     /// Last value of the annotation connect-operator.io/redeploy-requested-at that was handled.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub handled_redeploy_request: Option<String>,
     /// What the operator remembers, for itself only. Not part of the API: do not read it, and do not change it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = STATE_LENGTH))]
     pub state: Option<String>,
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::schema;
 
 /// The frontend to call.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new(
@@ -18,27 +19,21 @@ use super::schema;
 pub struct Frontend {
     /// Base URL of the frontend, without a trailing slash, instead of projectName, companyName and tld. The operator
     /// calls only allowed hosts (`--allowed-action-hosts`). Example, for a dev server: http://127.0.0.1:8787.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 2048), regex(pattern = schema::URL_PATTERN))]
     pub url: Option<String>,
     /// Name of the project. The base URL is https://{projectName}-{companyName}.frontastic{tld}. Example: shop.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 61), regex(pattern = r"^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?$"))]
     pub project_name: Option<String>,
     /// Name of the company. Example: example.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 61), regex(pattern = r"^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?$"))]
     pub company_name: Option<String>,
     /// Top-level domain of the host, with its leading dot. Default: .live.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 64), regex(pattern = r"^(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)+$"))]
     pub tld: Option<String>,
     /// Preset for the host, paths and header names of the frontend. Frontastic: ….frontastic.live,
     /// /frontastic/action/…. Service: ….service.live, /service/action/…. Default: Frontastic.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub preset: Option<FrontendPreset>,
     /// Path of the page for which the action is called; with the preset Frontastic only. Example: /cart.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 1024), regex(pattern = r"^/[\x21-\x7E]*$"))]
     pub path: Option<String>,
 }

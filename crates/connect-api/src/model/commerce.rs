@@ -7,6 +7,7 @@ use crate::lenient::nullable;
 
 /// The target of an Extension or a Subscription. `type` decides which members are present; types that are not modeled
 /// here have other members.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Destination {
@@ -14,16 +15,12 @@ pub struct Destination {
     #[serde(rename = "type", default, deserialize_with = "nullable")]
     pub kind: String,
     /// URL that an Extension of type `HTTP` calls.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// Google Cloud project of a Subscription of type `GoogleCloudPubSub`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project_id: Option<String>,
     /// Pub/Sub topic of a Subscription of type `GoogleCloudPubSub`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topic: Option<String>,
     /// ARN of the SNS topic of a Subscription of type `SNS`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topic_arn: Option<String>,
 }
 

@@ -6,6 +6,7 @@ use super::{ApplicationType, IntegrationType};
 use crate::lenient::{nullable, usable, whole};
 
 /// A published connector (contract section 4.2).
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Connector {
@@ -13,7 +14,6 @@ pub struct Connector {
     #[serde(deserialize_with = "crate::lenient::id")]
     pub id: String,
     /// Unique key chosen by the user.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// Current version.
     pub version: i64,
@@ -21,7 +21,7 @@ pub struct Connector {
     #[serde(default, deserialize_with = "nullable")]
     pub name: String,
     /// Description for users.
-    #[serde(default, deserialize_with = "usable", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "usable")]
     pub description: Option<String>,
     /// Systems that it integrates with.
     #[serde(default, deserialize_with = "usable")]
@@ -33,16 +33,14 @@ pub struct Connector {
     #[serde(default, deserialize_with = "nullable")]
     pub repository: Repository,
     /// Variables that its applications declare; absent if unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configurations: Option<Vec<DeclaredApplication>>,
     /// Scopes of the API client that deploying it generates.
-    #[serde(default, deserialize_with = "usable", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "usable")]
     pub api_client: Option<ConnectorApiClient>,
     /// Whether only some projects may use it.
     #[serde(default, deserialize_with = "nullable")]
     pub private: bool,
     /// Variables that it declares for all its applications.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub global_configuration: Option<DeclaredGlobal>,
     /// Regions in which it may be deployed; empty if it may be deployed anywhere.
     #[serde(default, deserialize_with = "nullable")]
@@ -51,34 +49,30 @@ pub struct Connector {
     #[serde(default, deserialize_with = "usable")]
     pub certified: bool,
     /// Address of its documentation.
-    #[serde(default, deserialize_with = "usable", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "usable")]
     pub documentation_url: Option<String>,
 }
 
 /// The creator of a connector (contract section 4.2).
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Creator {
     /// Name of the contact person.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Job title of the contact person.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Email address.
     #[serde(default, deserialize_with = "nullable")]
     pub email: String,
     /// Company.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub company: Option<String>,
     /// Address of the logo.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logo_url: Option<String>,
     /// Number of contributors.
-    #[serde(default, deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "whole")]
     pub no_of_contributors: Option<i64>,
     /// Address of the support site.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub support_url: Option<String>,
 }
 

@@ -9,6 +9,7 @@ use super::{
 use crate::lenient::{nullable, text, usable};
 
 /// A deployment as the service returns it (contract section 4.4).
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", remote = "Self")]
 pub struct Deployment {
@@ -16,7 +17,6 @@ pub struct Deployment {
     #[serde(deserialize_with = "crate::lenient::id")]
     pub id: String,
     /// Unique key chosen by the user.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// Current version, to be sent with the next update. Compared for equality only (contract section 10).
     pub version: i64,
@@ -27,10 +27,9 @@ pub struct Deployment {
     #[serde(default, deserialize_with = "nullable")]
     pub connector: DeployedConnector,
     /// Values for all applications.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub global_configuration: Option<GlobalConfiguration>,
     /// The API client that the deployment uses.
-    #[serde(default, deserialize_with = "usable", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "usable")]
     pub api_client: Option<DeploymentApiClient>,
     /// The build and its outcome.
     #[serde(default, deserialize_with = "nullable")]
@@ -47,7 +46,7 @@ pub struct Deployment {
     /// Lifecycle status.
     pub status: DeploymentStatus,
     /// Name of the revision that a rollback restored; its form is unspecified.
-    #[serde(default, deserialize_with = "text", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "text")]
     pub rollback_revision: Option<String>,
 }
 
@@ -92,6 +91,7 @@ impl Deployment {
 }
 
 /// The connector inside a deployment (contract section 4.4).
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeployedConnector {
@@ -99,7 +99,6 @@ pub struct DeployedConnector {
     #[serde(default, deserialize_with = "nullable")]
     pub id: String,
     /// Key of the connector.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// Version of the connector.
     #[serde(default, deserialize_with = "nullable")]
@@ -108,7 +107,7 @@ pub struct DeployedConnector {
     #[serde(default, deserialize_with = "usable")]
     pub name: String,
     /// Description for users.
-    #[serde(default, deserialize_with = "usable", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "usable")]
     pub description: Option<String>,
     /// Systems that it integrates with.
     #[serde(default, deserialize_with = "usable")]
@@ -120,10 +119,8 @@ pub struct DeployedConnector {
     #[serde(default, deserialize_with = "nullable")]
     pub repository: Repository,
     /// Variables that its applications declare; absent if unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configurations: Option<Vec<DeclaredApplication>>,
     /// Variables that it declares for all its applications.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub global_configuration: Option<DeclaredGlobal>,
     /// Whether it passed certification.
     #[serde(default, deserialize_with = "usable")]
@@ -132,7 +129,7 @@ pub struct DeployedConnector {
     #[serde(default, deserialize_with = "nullable")]
     pub supported_regions: Vec<String>,
     /// Address of its documentation.
-    #[serde(default, deserialize_with = "usable", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "usable")]
     pub documentation_url: Option<String>,
 }
 
@@ -148,6 +145,7 @@ pub struct DeploymentApiClient {
 }
 
 /// An application of a deployment (contract section 4.4).
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationDeployment {
@@ -164,17 +162,14 @@ pub struct ApplicationDeployment {
     pub secured_configuration: Vec<SecuredValue>,
     /// URL of a deployed service, asset or Merchant Center application; may lack a scheme. Other applications have
     /// none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// Topic of a deployed event application.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topic: Option<String>,
     /// Cron schedule of a job application.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<String>,
     /// Retry policy of an event application. One in another form counts as not shown, as before 2026-10-23: what is not
     /// shown is no difference.
-    #[serde(default, deserialize_with = "usable", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "usable")]
     pub retry_policy: Option<RetryPolicy>,
 }
 

@@ -8,39 +8,35 @@ use super::{ApplicationConfiguration, DeploymentType, GlobalConfiguration};
 use crate::lenient::nullable;
 
 /// Identifies a connector in a draft; `id` or `key` is required (contract section 4.2).
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectorReference {
     /// Id of the connector.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// Key of the connector.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// Whether to deploy the staged connector instead of the published one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub staged: Option<bool>,
     /// Version of the connector.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<i64>,
 }
 
 /// The request body for creating a deployment (contract section 4.4).
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeploymentDraft {
     /// Unique key chosen by the user; the operator always sends one (contract section 8.4).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// Type of the deployment.
-    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type", default)]
     pub kind: Option<DeploymentType>,
     /// Connector to deploy.
     pub connector: ConnectorReference,
     /// Values of each application; the list is always sent.
     pub configurations: Vec<ApplicationConfiguration>,
     /// Values for all applications.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub global_configuration: Option<GlobalConfiguration>,
     /// Region to deploy to.
     pub region: String,
@@ -54,6 +50,7 @@ impl DeploymentDraft {
 }
 
 /// The only update action of a deployment (contract section 6.1).
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RedeployAction {
@@ -62,10 +59,8 @@ pub struct RedeployAction {
     pub skip_scripts: bool,
     /// New values; if absent, the old ones remain. Whether a partial list is merged is unspecified, so the operator
     /// sends all values.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configuration_values: Option<Vec<ApplicationConfiguration>>,
     /// New values for all applications; if absent, the old ones remain.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub global_configuration: Option<GlobalConfiguration>,
     /// Whether to move to the latest state of the connector as well.
     #[serde(default, deserialize_with = "nullable")]

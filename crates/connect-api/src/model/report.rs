@@ -17,6 +17,7 @@ pub struct Report {
 }
 
 /// A finding (contract sections 4.3 and 4.4). It only informs: what cannot be read of it counts as absent.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportEntry {
@@ -27,10 +28,10 @@ pub struct ReportEntry {
     #[serde(default, deserialize_with = "usable")]
     pub title: String,
     /// Details.
-    #[serde(default, deserialize_with = "usable", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "usable")]
     pub message: Option<String>,
     /// The application concerned; absent in reports about connectors (contract section 13, row 8).
-    #[serde(default, deserialize_with = "usable", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "usable")]
     pub application: Option<String>,
     /// Time in RFC 3339, kept as received.
     #[serde(default, deserialize_with = "usable")]

@@ -10,6 +10,7 @@ use super::{
 use crate::lenient::{nullable, usable};
 
 /// A staged connector as the service returns it (contract section 4.3).
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectorStaged {
@@ -17,7 +18,6 @@ pub struct ConnectorStaged {
     #[serde(deserialize_with = "crate::lenient::id")]
     pub id: String,
     /// Unique key chosen by the user.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// Current version, to be sent with the next update. Compared for equality only (contract section 10).
     pub version: i64,
@@ -37,13 +37,11 @@ pub struct ConnectorStaged {
     #[serde(default, deserialize_with = "nullable")]
     pub repository: Repository,
     /// Variables that its applications declare; absent if unknown. The service always sends the list.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configurations: Option<Vec<DeclaredApplication>>,
     /// Variables that it declares for all its applications.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub global_configuration: Option<DeclaredGlobal>,
     /// Scopes of the API client that deploying it generates.
-    #[serde(default, deserialize_with = "usable", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "usable")]
     pub api_client: Option<ConnectorApiClient>,
     /// Whether only the listed projects may use it.
     #[serde(default, deserialize_with = "nullable")]
@@ -55,13 +53,13 @@ pub struct ConnectorStaged {
     #[serde(default, deserialize_with = "nullable")]
     pub supported_regions: Vec<String>,
     /// Comments from certification.
-    #[serde(default, deserialize_with = "usable", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "usable")]
     pub certification_info: Option<CertificationInfo>,
     /// Progress towards publication; `Draft` if absent.
     #[serde(default, deserialize_with = "nullable")]
     pub status: ConnectorStatus,
     /// Findings of the last publication.
-    #[serde(default, deserialize_with = "usable", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "usable")]
     pub publishing_report: Option<Report>,
     /// Whether it is published and can be used.
     #[serde(default, deserialize_with = "nullable")]
@@ -74,10 +72,9 @@ pub struct ConnectorStaged {
     #[serde(default, deserialize_with = "word_or_boolean")]
     pub is_previewable: IsPreviewable,
     /// Findings of the last preview request.
-    #[serde(default, deserialize_with = "usable", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "usable")]
     pub previewable_report: Option<Report>,
     /// Address of its documentation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub documentation_url: Option<String>,
 }
 
@@ -120,17 +117,16 @@ pub struct CertificationInfoComment {
 }
 
 /// The request body for creating a staged connector (contract section 4.3).
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectorStagedDraft {
     /// Unique key chosen by the user. The operator always sends one, because only the key prevents creating a connector
     /// twice (contract section 10). No update changes it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// Display name.
     pub name: String,
     /// Description for users.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Systems that it integrates with; omitted if empty.
     #[serde(default, deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
@@ -147,6 +143,5 @@ pub struct ConnectorStagedDraft {
     #[serde(default, deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub private_projects: Vec<String>,
     /// Address of its documentation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub documentation_url: Option<String>,
 }

@@ -38,6 +38,7 @@ fn secret_or_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SecretSt
 }
 
 /// Values of one application (contract section 4.4, `DeploymentConfigurationApplication`).
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationConfiguration {
@@ -50,15 +51,14 @@ pub struct ApplicationConfiguration {
     #[serde(default, deserialize_with = "nullable")]
     pub secured_configuration: Vec<SecuredValue>,
     /// Cron expression of a job application; overrides the one in its `connect.yaml`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<String>,
     /// Retry policy of an event application; overrides the one in its `connect.yaml`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_policy: Option<RetryPolicy>,
 }
 
 /// How undelivered messages of an event application are sent again (contract section 4.4). Decoding accepts any
 /// numbers; code that accepts a policy from a user checks the bounds.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RetryPolicy {
@@ -66,14 +66,11 @@ pub struct RetryPolicy {
     #[serde(default, deserialize_with = "nullable")]
     pub strategy: String,
     /// Minimum pause in seconds, 1 to 600. Required with `exponential-backoff`, not allowed otherwise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_backoff_seconds: Option<i64>,
     /// Maximum pause in seconds, 1 to 600 and not below the minimum. Required with `exponential-backoff`, not allowed
     /// otherwise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_backoff_seconds: Option<i64>,
     /// Total number of attempts, 5 to 100. Optional with `exponential-backoff`, not allowed otherwise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_attempts: Option<i64>,
 }
 

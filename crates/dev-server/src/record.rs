@@ -283,7 +283,7 @@ impl Record {
             id: self.id.clone(),
             key: self.key.clone(),
             version: self.version,
-            kind: self.kind.clone(),
+            kind: Some(self.kind.clone()),
             connector: self.connector.deployed(),
             global_configuration: values.global.as_ref().map(|global| GlobalConfiguration {
                 standard_configuration: global.standard.clone(),

@@ -112,7 +112,7 @@ fn table<'a>(deployments: impl Iterator<Item = &'a Deployment>) -> Section {
             or_dash(deployment.key.as_deref().or(Some(&deployment.id))),
             or_dash(connector.key.as_deref().or(Some(&connector.id))),
             connector.version.to_string(),
-            deployment.kind.to_string(),
+            deployment.kind().to_string(),
             or_dash(Some(&deployment.deployed_region)),
             deployment.status.to_string(),
             deployment.version.to_string(),

@@ -83,7 +83,7 @@ pub(super) fn manifests(project: &Known, deployments: &[&Deployment]) -> (Vec<Va
 fn spec(project: &ProjectRef, name: &str, key: &str, deployment: &Deployment) -> Value {
     let connector = &deployment.connector;
     let mut named = connector.key.as_ref().map_or_else(|| json!({"id": connector.id}), |key| json!({"key": key}));
-    if deployment.kind == DeploymentType::Preview {
+    if *deployment.kind() == DeploymentType::Preview {
         named["staged"] = json!(true);
     }
     let applications: Vec<Value> = deployment
@@ -106,7 +106,7 @@ fn spec(project: &ProjectRef, name: &str, key: &str, deployment: &Deployment) ->
     let mut spec = json!({
         "projectRef": project,
         "key": key,
-        "type": deployment.kind.as_str(),
+        "type": deployment.kind().as_str(),
         "region": deployment.deployed_region,
         "connector": named,
         "configurations": applications,

@@ -194,7 +194,7 @@ pub fn of_record(record: &Deployment, ignored: &BTreeSet<Item>) -> ObservedDeplo
         connector_version: record.connector.version,
         rollback: record.rollback_revision.as_deref().map(comparable),
         region: record.deployed_region.clone(),
-        kind: record.kind.as_str().to_owned(),
+        kind: record.kind().as_str().to_owned(),
         applications: record.applications.iter().map(|application| application.application_name.clone()).collect(),
         values: visible(record).filter(|(item, _)| !ignored.contains(item)).collect(),
         secured: secured(record),

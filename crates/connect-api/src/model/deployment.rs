@@ -1,6 +1,6 @@
 //! A deployment as the service returns it (contract section 4.4).
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::{
     ConfigurationValue, Creator, DeclaredApplication, DeclaredGlobal, DeploymentStatus, DeploymentType,
@@ -11,7 +11,7 @@ use crate::lenient::{nullable, text, usable};
 /// A deployment as the service returns it (contract section 4.4).
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", remote = "Self")]
+#[serde(rename_all = "camelCase")]
 pub struct Deployment {
     /// Unique id.
     #[serde(deserialize_with = "crate::lenient::id")]
@@ -20,9 +20,9 @@ pub struct Deployment {
     pub key: Option<String>,
     /// Current version, to be sent with the next update. Compared for equality only (contract section 10).
     pub version: i64,
-    /// Type of the deployment; if absent, `preview` says which it is (contract sections 4.4 and 15.1).
-    #[serde(rename = "type", default = "unstated", deserialize_with = "stated")]
-    pub kind: DeploymentType,
+    /// Type of the deployment; see [`Deployment::kind`].
+    #[serde(rename = "type")]
+    pub kind: Option<DeploymentType>,
     /// The deployed connector.
     #[serde(default, deserialize_with = "nullable")]
     pub connector: DeployedConnector,
@@ -50,33 +50,14 @@ pub struct Deployment {
     pub rollback_revision: Option<String>,
 }
 
-/// Stands for an absent type until the whole record is read.
-fn unstated() -> DeploymentType {
-    DeploymentType::Other(String::new())
-}
-
-fn stated<'de, D: Deserializer<'de>>(deserializer: D) -> Result<DeploymentType, D::Error> {
-    Ok(Option::deserialize(deserializer)?.unwrap_or_else(unstated))
-}
-
-impl<'de> Deserialize<'de> for Deployment {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // The function that is derived for its members.
-        let mut deployment = Self::deserialize(deserializer)?;
-        if deployment.kind == unstated() {
-            deployment.kind = if deployment.preview { DeploymentType::Preview } else { DeploymentType::Sandbox };
-        }
-        Ok(deployment)
-    }
-}
-
-impl Serialize for Deployment {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Self::serialize(self, serializer)
-    }
-}
-
 impl Deployment {
+    /// Returns its type; if that is absent, `preview` says which it is (contract sections 4.4 and 15.1).
+    #[must_use]
+    pub fn kind(&self) -> &DeploymentType {
+        let unstated = if self.preview { &DeploymentType::Preview } else { &DeploymentType::Sandbox };
+        self.kind.as_ref().unwrap_or(unstated)
+    }
+
     /// Returns the id of the build, or `None` before a build exists (contract section 13, row 12).
     #[must_use]
     pub fn build_id(&self) -> Option<&str> {

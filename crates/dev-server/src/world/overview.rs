@@ -138,7 +138,7 @@ impl World {
             key: shown.key,
             project: record.project.clone(),
             version: shown.version,
-            kind: shown.kind,
+            kind: record.kind.clone(),
             region: shown.deployed_region,
             status: shown.status,
             changed_at: record.changed_at,

@@ -144,7 +144,7 @@ fn of_outcome(outcome: &Outcome, key: &str, record: Option<&Deployment>, report:
 fn not_adoptable(key: &str, record: Option<&Deployment>) -> String {
     let other = record.map_or_else(String::new, |record| {
         let connector = record.connector.key.as_deref().unwrap_or(&record.connector.id);
-        format!(" ({connector}, {}, {})", record.deployed_region, record.kind.as_str())
+        format!(" ({connector}, {}, {})", record.deployed_region, record.kind().as_str())
     });
     format!(
         "A deployment with key {key} exists and cannot be taken over, because its connector, region or type \

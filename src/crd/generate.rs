@@ -20,37 +20,26 @@ use super::shared::UNSEEN;
 /// Returns every CRD of the operator, in the order in which they are printed and installed.
 #[must_use]
 pub fn all() -> Vec<CustomResourceDefinition> {
-    KINDS.map(|kind| finished((kind.crd)(), kind.columns)).into()
+    vec![
+        finished(ConnectProject::crd(), columns::PROJECT),
+        finished(ConnectorDeployment::crd(), columns::DEPLOYMENT),
+        finished(ConnectorStaged::crd(), columns::STAGED),
+        finished(ActionCheck::crd(), columns::CHECK),
+        finished(ClusterConnectProject::crd(), columns::PROJECT),
+    ]
 }
 
 /// Returns every kind of the operator, in the same order, without the schema that [`all`] generates at each call.
 #[must_use]
 pub fn resources() -> [ApiResource; 5] {
-    KINDS.map(|kind| (kind.resource)())
+    [
+        ConnectProject::api_resource(),
+        ConnectorDeployment::api_resource(),
+        ConnectorStaged::api_resource(),
+        ActionCheck::api_resource(),
+        ClusterConnectProject::api_resource(),
+    ]
 }
-
-/// What is derived of a kind, and its printer columns.
-#[derive(Clone, Copy)]
-struct DerivedKind {
-    crd: fn() -> CustomResourceDefinition,
-    resource: fn() -> ApiResource,
-    columns: &'static [Column],
-}
-
-impl DerivedKind {
-    const fn of<K: CustomResourceExt>(columns: &'static [Column]) -> Self {
-        Self { crd: K::crd, resource: K::api_resource, columns }
-    }
-}
-
-/// Every kind of the operator.
-const KINDS: [DerivedKind; 5] = [
-    DerivedKind::of::<ConnectProject>(columns::PROJECT),
-    DerivedKind::of::<ConnectorDeployment>(columns::DEPLOYMENT),
-    DerivedKind::of::<ConnectorStaged>(columns::STAGED),
-    DerivedKind::of::<ActionCheck>(columns::CHECK),
-    DerivedKind::of::<ClusterConnectProject>(columns::PROJECT),
-];
 
 /// Returns [`all`] as one stream of YAML documents.
 #[must_use]
@@ -82,9 +71,6 @@ fn whole_numbers(value: Value) -> Value {
     }
 }
 
-/// Field of a status with the generation that it describes.
-const OBSERVED: &str = "observedGeneration";
-
 /// Tidies a derived CRD, and adds its columns and the default of `status.observedGeneration`.
 fn finished(mut crd: CustomResourceDefinition, columns: &[Column]) -> CustomResourceDefinition {
     for version in &mut crd.spec.versions {
@@ -94,7 +80,7 @@ fn finished(mut crd: CustomResourceDefinition, columns: &[Column]) -> CustomReso
             tidy(root);
             let status = root.properties.as_mut().and_then(|members| members.get_mut("status"));
             if let Some(status) = status {
-                status.default = Some(JSON(json!({OBSERVED: UNSEEN})));
+                status.default = Some(JSON(json!({"observedGeneration": UNSEEN})));
             }
         }
     }

@@ -53,7 +53,7 @@ pub use connector_staged_state::{
     RequestedPreview, SentContent, StagedCall, StagedCallKind, StagedConnector, StagedDeployable, StagedState,
 };
 pub use connector_staged_status::{CertificationComment, ConnectorStagedStatus, PreviewPermission};
-pub use duration::{InvalidDuration, parse_duration};
+pub use duration::parse_duration;
 pub use frontend::{Frontend, FrontendPreset};
 pub use generate::{all, resources, yaml};
 pub use outputs::{Output, OutputConfigMap, OutputKey, Outputs};

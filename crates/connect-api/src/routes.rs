@@ -1,5 +1,7 @@
 //! Paths of the Connect API (contract sections 2, 5.1, 5.2 and 11), shared by the client and the dev server.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
 use super::scopes::Right::{
     self, ManageConnectors, ManageDeployments, ReadExtensions, ReadSubscriptions, ViewConnectors, ViewDeployments,
 };
@@ -36,18 +38,9 @@ pub fn action(prefix: &str, namespace: &str, name: &str) -> String {
 /// Percent-encodes everything except the unreserved characters of RFC 3986 section 2.3, so that an id cannot leave its
 /// path segment.
 fn encode(segment: &str) -> String {
-    use std::fmt::Write as _;
-    let mut encoded = String::with_capacity(segment.len());
-    for byte in segment.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'~' => encoded.push(char::from(byte)),
-            // Includes `.`, although it is unreserved: a segment `.` or `..` would change the path.
-            _ => {
-                let _ = write!(encoded, "%{byte:02X}");
-            }
-        }
-    }
-    encoded
+    // Includes `.`, although it is unreserved: a segment `.` or `..` would change the path.
+    const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'~');
+    utf8_percent_encode(segment, ENCODED).to_string()
 }
 
 /// Every operation: its name, the template of its path in the description of the API, and the right that it needs, if the

@@ -23,10 +23,6 @@ use super::mask::Masker;
 use super::routes;
 use super::text::one_line;
 
-/// Maximum length of a label in a host name (RFC 1035 section 2.3.4).
-const LONGEST_LABEL: usize = 63;
-/// Maximum length of a host name (RFC 1035 section 2.3.4).
-const LONGEST_HOST: usize = 253;
 /// Maximum length of an invalid value that an error quotes, in characters.
 const LONGEST_QUOTE: usize = 64;
 
@@ -76,40 +72,11 @@ impl Preset {
     }
 
     /// Returns `https://{projectName}-{companyName}.frontastic{tld}`, or the same with another host part.
-    /// [`super::hosts::AllowedHosts`] decides whether that host may be called.
-    ///
-    /// # Errors
-    /// Fails if one of the three cannot be part of a host name. `tld` starts with a dot and may have several labels.
-    pub fn url(&self, project_name: &str, company_name: &str, tld: &str) -> Result<String, BadAction> {
-        for (what, text) in [("project name", project_name), ("company name", company_name)] {
-            if !is_label(text) {
-                return Err(bad(format!(
-                    "`{}` cannot be a {what}: write letters, digits and, between them, hyphens, 63 at most",
-                    quoted(text)
-                )));
-            }
-        }
-        let ending = tld.strip_prefix('.').filter(|rest| rest.split('.').all(is_label));
-        let ending = ending.ok_or_else(|| {
-            bad(format!("`{}` cannot be a top-level domain: write it with its dot, as in `.live`", quoted(tld)))
-        })?;
-        let first = format!("{project_name}-{company_name}");
-        let host = format!("{first}.{}.{ending}", self.host);
-        if first.len() > LONGEST_LABEL || host.len() > LONGEST_HOST {
-            return Err(bad(
-                "project name and company name are too long for a host name: 62 characters together at most",
-            ));
-        }
-        Ok(format!("https://{host}"))
+    /// [`super::hosts::AllowedHosts`] decides whether the result may be called, whatever the parts contain.
+    #[must_use]
+    pub fn url(&self, project_name: &str, company_name: &str, tld: &str) -> String {
+        format!("https://{project_name}-{company_name}.{}{tld}", self.host)
     }
-}
-
-fn is_label(text: &str) -> bool {
-    let inner = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-    (1..=LONGEST_LABEL).contains(&text.len())
-        && text.bytes().all(inner)
-        && !text.starts_with('-')
-        && !text.ends_with('-')
 }
 
 fn quoted(text: &str) -> String {
@@ -290,13 +257,12 @@ impl Action {
         let leads_away = |what: &str, text: &str| {
             bad(format!("`{}` cannot be the {what} of an action: it would lead to another path", quoted(text)))
         };
-        for (what, text) in [("namespace", &self.namespace), ("name", &self.name)] {
-            if matches!(text.as_str(), "" | "." | "..") {
-                return Err(leads_away(what, text));
-            }
+        if self.name.is_empty() {
+            return Err(leads_away("name", ""));
         }
         let url = endpoint.at(&routes::action(preset.prefix, &self.namespace, &self.name));
-        let mut url = url.ok_or_else(|| leads_away("name", &self.name))?;
+        let mut url =
+            url.ok_or_else(|| leads_away("namespace or name", &format!("{}/{}", self.namespace, self.name)))?;
         if !self.query.is_empty() {
             url.query_pairs_mut().extend_pairs(&self.query);
         }

@@ -32,7 +32,7 @@ pub fn from_spec(spec: &ActionCheckSpec, frontend: &Frontend, headers: Vec<Extra
         (Some(url), ..) => url.clone(),
         (None, Some(project), Some(company)) => {
             let tld = frontend.tld.as_deref().unwrap_or(DEFAULT_TLD);
-            preset.url(project, company, tld).map_err(|bad| format!("frontend: {bad}"))?
+            preset.url(project, company, tld)
         }
         _ => {
             let message = "frontend: neither this check nor its ConnectProject names one: give url, or projectName and \

@@ -11,18 +11,18 @@ use std::sync::Arc;
 use futures::stream::{self, Stream, TryStreamExt as _};
 
 use super::api::{Answer, PageRequest};
+use super::http::Query;
 use super::model::{Connector, ConnectorStaged, Deployment, Paged};
-use super::registry::ConnectorQuery;
 use super::routes::{LARGEST_OFFSET, LARGEST_PAGE};
 use super::{ApiError, ConnectApi, HttpConnect};
 
 /// Page size of requests. Each result contains a whole connector, so larger pages would be megabytes.
 const PAGE: u16 = 100;
 
-/// Streams every connector that matches, as far as lists reach.
+/// Streams every connector that matches these query parameters, as far as lists reach.
 pub fn connectors<'a>(
     api: &'a HttpConnect,
-    query: &'a ConnectorQuery,
+    query: &'a Query,
 ) -> impl Stream<Item = Result<Connector, ApiError>> + Send + 'a {
     all(|it: &Connector| &it.id, move |page| Box::pin(api.search(query, page)) as Answer<'a, _>)
 }

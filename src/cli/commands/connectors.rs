@@ -1,8 +1,8 @@
 //! `connectors`: shows published connectors and the variables that they declare.
 
 use clap::Arg;
+use connect_api::http::Query;
 use connect_api::model::{Connector, ConnectorApiClient, DeclaredApplication, DeclaredGlobal, IntegrationType};
-use connect_api::registry::ConnectorQuery;
 use connect_api::scopes::MANAGE_API_CLIENTS;
 use connect_api::{ConnectApi, paging};
 
@@ -104,13 +104,7 @@ pub(in crate::cli) async fn run(arguments: Connectors) -> Result<(), Failed> {
     match arguments.command {
         Command::Search(search) => {
             let client = search.project.client().await?;
-            let query = ConnectorQuery {
-                text: search.text,
-                private: search.private,
-                creator_company: search.company,
-                integration_types: search.types,
-                sort: search.sort,
-            };
+            let query = query(&search);
             let found = read("connectors", paging::connectors(&client, &query), search.limit).await?;
             print_records(search.output, &found, || vec![table(&found)])?;
         }
@@ -134,6 +128,16 @@ pub(in crate::cli) async fn run(arguments: Connectors) -> Result<(), Failed> {
     Ok(())
 }
 
+/// Returns the parameters of `searchConnectors` (contract section 3). Each value of a list is one of its own.
+fn query(search: &Search) -> Query {
+    let text = search.text.iter().map(|text| ("text", text.clone()));
+    let private = search.private.iter().map(|private| ("private", private.to_string()));
+    let company = search.company.iter().map(|company| ("creator.company", company.clone()));
+    let types = search.types.iter().map(|word| ("integrationTypes", word.to_string()));
+    let sort = search.sort.iter().map(|sort| ("sort", sort.clone()));
+    text.chain(private).chain(company).chain(types).chain(sort).collect()
+}
+
 /// Returns the table of the results for `text`, with these variables instead of the environment of the process.
 ///
 /// # Errors
@@ -141,7 +145,7 @@ pub(in crate::cli) async fn run(arguments: Connectors) -> Result<(), Failed> {
 #[cfg(feature = "local-cluster")]
 pub(in crate::cli) async fn search(variable: impl Fn(&str) -> Option<String>, text: &str) -> Result<String, Failed> {
     let client = super::project::client_of(variable)?;
-    let query = ConnectorQuery { text: Some(text.to_owned()), ..ConnectorQuery::default() };
+    let query = vec![("text", text.to_owned())];
     let found = super::first(paging::connectors(&client, &query), None).await?;
     Ok(super::output::text(&[table(&found).shown(false)], None))
 }

@@ -27,7 +27,6 @@ pub(super) use staged::{Staged, run as staged};
 use std::cell::Cell;
 
 use connect_api::http::HttpConnect;
-use connect_api::registry::ConnectorQuery;
 use connect_api::scopes::Right;
 use connect_api::{ApiError, ErrorCode, Selector, paging};
 use futures::TryStreamExt as _;
@@ -191,7 +190,7 @@ async fn absent(client: &HttpConnect, selector: Selector, options: &str) -> Fail
 
 /// A published connector that does not exist.
 async fn absent_connector(client: &HttpConnect, selector: Selector, options: &str) -> Failed {
-    let all = ConnectorQuery::default();
+    let all = Vec::new();
     let meant = meant(&selector, paging::connectors(client, &all).map_ok(|it| it.key)).await;
     Failed::Absent { what: "connector", selector, list: format!("connectors search{options}"), meant }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use connect_api::action::ActionApi;
 use connect_api::client_context::ClientContext;
 use connect_api::hosts::{AllowedHosts, Endpoint, UrlRefused};
-use connect_api::http::{ActionClient, ActionLimits, ActionSettings, Authorities};
+use connect_api::http::{ActionClient, ActionSettings, Authorities, Limits};
 
 /// Creates clients of frontends.
 pub trait ActionFactory: Send + Sync {
@@ -40,7 +40,7 @@ impl ActionFactory for HttpActionFactory {
     }
 
     fn client(&self, endpoint: Endpoint, timeout: Duration, largest: usize) -> Result<Arc<dyn ActionApi>, String> {
-        let limits = ActionLimits { call: timeout, body: largest, ..ActionLimits::default() };
+        let limits = Limits { call: timeout, body: largest, ..Limits::default() };
         let settings = ActionSettings { endpoint, limits, authorities: self.authorities.clone() };
         let client = ActionClient::within(settings, self.around.clone()).map_err(|error| error.to_string())?;
         Ok(Arc::new(client))

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clock::Clock;
 use connect_api::action::{Action, ActionAnswer, ActionApi, ActionMethod, ActionRequest, ExtraHeader, Preset};
 use connect_api::error::{ApiError, Effect, Failure};
-use connect_api::http::{ActionClient, ActionLimits, ActionSettings, Authorities};
+use connect_api::http::{ActionClient, ActionSettings, Authorities, Limits};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -33,7 +33,7 @@ fn writing() -> Action {
     action(ActionMethod::Post(json!({"variant": {"sku": "A1", "count": 1}}).into()))
 }
 
-fn client(url: &str, limits: ActionLimits) -> ActionClient {
+fn client(url: &str, limits: Limits) -> ActionClient {
     let settings = ActionSettings { endpoint: endpoint(url), limits, authorities: Authorities::default() };
     ActionClient::new(settings, Clock::system()).expect("a client for plain HTTP")
 }
@@ -42,7 +42,7 @@ fn request(action: &Action, url: &str) -> ActionRequest {
     action.request(&Preset::SERVICE, &endpoint(url)).expect("the request is valid")
 }
 
-async fn call(url: &str, action: &Action, limits: ActionLimits) -> Result<ActionAnswer, ApiError> {
+async fn call(url: &str, action: &Action, limits: Limits) -> Result<ActionAnswer, ApiError> {
     client(url, limits).send(request(action, url), Some(no_hurry())).await
 }
 
@@ -54,7 +54,7 @@ async fn each_method_is_one_request_with_the_headers_of_its_preset() {
         (Preset::FRONTASTIC, "/frontastic/action", "frontastic-locale", "commercetools-frontend-extension-version"),
     ] {
         let remote = Remote::start(|_| json_answer(200, &json!({"cartId": "1"}))).await;
-        let client = client(&remote.url(), ActionLimits::default());
+        let client = client(&remote.url(), Limits::default());
         for method in methods.clone() {
             let request = action(method).request(&preset, &endpoint(&remote.url())).expect("the request is valid");
             let answer = client.send(request, Some(no_hurry())).await.expect("an answer");
@@ -102,7 +102,7 @@ async fn serve(mut connection: TcpStream, requests: Arc<AtomicUsize>) -> std::io
 async fn a_connection_is_never_used_again() {
     let (address, connections, requests) = silent().await;
     let url = format!("http://{address}");
-    let client = client(&url, ActionLimits::default());
+    let client = client(&url, Limits::default());
     for _ in 0..3 {
         client.send(request(&writing(), &url), None).await.expect("an answer");
     }
@@ -112,11 +112,10 @@ async fn a_connection_is_never_used_again() {
 #[tokio::test]
 async fn a_request_that_cannot_be_sent_is_known_not_to_be_sent() {
     let (address, _socket) = crate::addresses::closed();
-    let error =
-        call(&format!("http://{address}"), &writing(), ActionLimits::default()).await.expect_err("nobody listens");
+    let error = call(&format!("http://{address}"), &writing(), Limits::default()).await.expect_err("nobody listens");
     assert_eq!((error.failure.clone(), error.effect()), (Failure::NotSent, Effect::None), "{error}");
     let remote = Remote::start(|_| answer(200, "")).await;
-    let client = client(&remote.url(), ActionLimits::default());
+    let client = client(&remote.url(), Limits::default());
     for (case, made_for, send_before) in [
         ("too late", remote.url(), Timestamp::UNIX_EPOCH),
         ("made for another host", format!("http://localhost:{}", remote.address.port()), no_hurry()),

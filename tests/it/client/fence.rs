@@ -8,7 +8,7 @@ use connect_api::api::{ConnectApi, PageRequest, Selector};
 use connect_api::client_context::ClientContext;
 use connect_api::error::Failure;
 use connect_api::hosts::AllowedHosts;
-use connect_api::http::{ActionClient, ActionLimits, ActionSettings, Authorities};
+use connect_api::http::{ActionClient, ActionSettings, Authorities, Limits};
 use connect_api::model::{ConnectorStagedDraft, ConnectorUpdate, RedeployAction};
 use connect_api::{ApiError, Fence, HttpConnect, StagedApi};
 use serde_json::json;
@@ -91,11 +91,8 @@ async fn actions_are_called_only_while_the_fence_permits_them() {
     let fence = Fence::closed(clock.clone());
     let endpoint =
         AllowedHosts::parse(["http://127.0.0.1:*"]).expect("a host").endpoint(&remote.url()).expect("it is allowed");
-    let settings = ActionSettings {
-        endpoint: endpoint.clone(),
-        limits: ActionLimits::default(),
-        authorities: Authorities::default(),
-    };
+    let settings =
+        ActionSettings { endpoint: endpoint.clone(), limits: Limits::default(), authorities: Authorities::default() };
     let client = ActionClient::within(settings, around(&clock, &fence)).expect("a client");
     let action = Action {
         namespace: "cart".into(),

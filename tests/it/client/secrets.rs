@@ -8,7 +8,7 @@ use clock::Clock;
 use connect_api::action::{Action, ActionApi, ActionMethod, ExtraHeader, Preset};
 use connect_api::api::{ConnectApi, PageRequest, Selector};
 use connect_api::error::ApiError;
-use connect_api::http::{ActionClient, ActionLimits, ActionSettings, Authorities};
+use connect_api::http::{ActionClient, ActionSettings, Authorities, Limits};
 use connect_api::model::RedeployAction;
 use serde_json::json;
 use tracing_subscriber::fmt::MakeWriter;
@@ -213,8 +213,7 @@ async fn extra_headers_of_an_action_are_nowhere_in_errors_and_logs() {
             page_path: None,
             headers,
         };
-        let settings =
-            ActionSettings { endpoint: endpoint.clone(), limits: ActionLimits::default(), authorities: trusted };
+        let settings = ActionSettings { endpoint: endpoint.clone(), limits: Limits::default(), authorities: trusted };
         let client = ActionClient::new(settings, Clock::system()).expect("a client");
         let request = action.request(&Preset::SERVICE, &endpoint).expect("the request is valid");
         let shown = format!("{request:?} {client:?} {action:?}");

@@ -2,9 +2,8 @@
 
 use connect_api::model::{
     Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorStatus, ConnectorUpdate, ConnectorUpdateAction,
-    IntegrationType, IsPreviewable, Repository,
+    IsPreviewable, Repository,
 };
-use connect_api::registry::ConnectorQuery;
 use connect_api::{StagedApi as _, paging};
 use dev_server::Catalogue;
 use futures::TryStreamExt as _;
@@ -59,7 +58,7 @@ async fn a_staged_connector_is_previewed_certified_found_and_discarded() {
     assert_eq!((&published.status, published.already_listed), (&ConnectorStatus::Published, true));
     assert!(!published.has_changes && !published.private);
 
-    let query = ConnectorQuery { integration_types: vec![IntegrationType::Tax], ..ConnectorQuery::default() };
+    let query = vec![("integrationTypes", "tax".to_owned())];
     let found: Vec<Connector> = paging::connectors(client, &query).try_collect().await.expect("pages");
     let ours: Vec<_> = found.iter().filter(|found| found.key.as_deref() == Some("mine")).collect();
     assert!(ours.len() == 1 && ours[0].certified && ours[0].version == 1, "{found:?}");

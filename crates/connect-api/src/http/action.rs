@@ -1,8 +1,6 @@
 //! Frontend actions over HTTP: one request for each call, to one host, never repeated. See [`crate::action`] for how
 //! the request is built.
 
-use std::time::Duration;
-
 use clock::Clock;
 use jiff::Timestamp;
 use reqwest::{Body, Request};
@@ -10,6 +8,7 @@ use reqwest::{Body, Request};
 use super::build_error::BuildError;
 use super::connection::Connections;
 use super::running::Running;
+use super::settings::Limits;
 use super::trust::Authorities;
 use crate::action::{ActionAnswer, ActionApi, ActionRequest};
 use crate::api::Answer;
@@ -23,27 +22,10 @@ use crate::observer::RequestEnd;
 pub struct ActionSettings {
     /// The frontend; no other host is called.
     pub endpoint: Endpoint,
-    /// Limits of one call.
-    pub limits: ActionLimits,
+    /// Limits of one call: `connect` and `call`, and `body`, of which the rest is not read.
+    pub limits: Limits,
     /// The authorities to trust.
     pub authorities: Authorities,
-}
-
-/// Limits of one call: real time and bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ActionLimits {
-    /// Time to establish a connection, including DNS and TLS: 5 s, never more than `call`.
-    pub connect: Duration,
-    /// Time from the start of the connection to the end of the body: 10 s.
-    pub call: Duration,
-    /// Maximum number of bytes of a body that are kept: 1 MiB. The rest is not read.
-    pub body: usize,
-}
-
-impl Default for ActionLimits {
-    fn default() -> Self {
-        Self { connect: Duration::from_secs(5), call: Duration::from_secs(10), body: 1 << 20 }
-    }
 }
 
 /// Client for the actions of one frontend. It uses a new connection for each request, so that no request is sent on a
@@ -51,7 +33,7 @@ impl Default for ActionLimits {
 #[derive(Debug)]
 pub struct ActionClient {
     endpoint: Endpoint,
-    limits: ActionLimits,
+    limits: Limits,
     connections: Connections,
 }
 
@@ -87,7 +69,7 @@ impl ActionClient {
         let mut running = Running::start(operation, &request, &self.connections.around);
         let response = self.connections.send(request, &mut running, || masker).await?;
         let status = response.status();
-        let ActionLimits { call, body: largest, .. } = self.limits;
+        let Limits { call, body: largest, .. } = self.limits;
         let (body, whole) = self.connections.read(response, largest, call, &mut running).await?;
         running.ends(RequestEnd::Status(status.as_u16()));
         Ok(ActionAnswer { status, body, whole, duration: running.duration() })

@@ -1,9 +1,9 @@
 //! Parses responses: headers, errors, tokens and pages. Pure, and robust against any input: bodies may be HTML, empty,
 //! not UTF-8, or JSON with another structure (contract section 8.1). `tests/fuzz/` tests it with arbitrary input.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use http::header::{DATE, RETRY_AFTER};
+use http::header::RETRY_AFTER;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use jiff::Timestamp;
 use secrecy::SecretString;
@@ -56,22 +56,20 @@ pub struct Grant {
     pub life: Duration,
 }
 
-/// Parses the body of an error response. `may_be_absent`: if the service itself says that the resource does not exist, which
-/// a 404 of a gateway does not, the result is only that code; to mask a text takes longer than everything else.
+/// Parses the body of an error response. A 404 without codes is [`ErrorCode::ResourceNotFound`] if the body repeats the
+/// status, as the service does and a gateway does not.
 #[must_use]
-pub fn refusal(status: StatusCode, body: &[u8], may_be_absent: bool, masker: impl FnOnce() -> Masker) -> Refusal {
+pub fn refusal(status: StatusCode, body: &[u8], masker: &Masker) -> Refusal {
     let Ok(Value::Object(body)) = serde_json::from_slice::<Value>(body) else {
         return Refusal { codes: Vec::new(), message: no_contract(status, body) };
     };
     let errors: Vec<_> = body.get("errors").and_then(Value::as_array).into_iter().flatten().take(MOST_ERRORS).collect();
     let mut codes: Vec<_> =
         errors.iter().filter_map(|error| error.get("code")?.as_str()).map(ErrorCode::from).collect();
-    let says_absent = codes.contains(&ErrorCode::ResourceNotFound)
-        || (codes.is_empty() && body.get("statusCode").and_then(Value::as_u64) == Some(404));
-    if may_be_absent && status == StatusCode::NOT_FOUND && says_absent {
-        return Refusal { codes: vec![ErrorCode::ResourceNotFound], message: String::new() };
+    let repeats_status = body.get("statusCode").and_then(Value::as_u64) == Some(404);
+    if codes.is_empty() && status == StatusCode::NOT_FOUND && repeats_status {
+        codes.push(ErrorCode::ResourceNotFound);
     }
-    let masker = masker();
     let masker = masker.compile();
     // A code that the contract does not list is untrusted text: it is kept only if it is short and has no secret.
     codes.retain(|code| match code {
@@ -127,8 +125,7 @@ pub fn correlation_id(headers: &HeaderMap, sent: &str, masker: impl FnOnce() -> 
     }
 }
 
-/// Parses `Retry-After` (RFC 9110 section 10.2.3), limited to one hour. A date is measured from the `Date` header of
-/// the same response, if present, so that the result does not depend on the local system time.
+/// Parses `Retry-After` (RFC 9110 section 10.2.3), limited to one hour.
 #[must_use]
 pub fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
@@ -136,14 +133,9 @@ pub fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
         Duration::from_secs(text.parse().unwrap_or(u64::MAX))
     } else {
         let until = httpdate::parse_http_date(text).ok()?;
-        let from = headers.get(DATE).and_then(date).unwrap_or_else(|| now.into());
-        until.duration_since(from).unwrap_or(Duration::ZERO)
+        until.duration_since(now.into()).unwrap_or(Duration::ZERO)
     };
     Some(pause.min(LONGEST_PAUSE))
-}
-
-fn date(header: &HeaderValue) -> Option<SystemTime> {
-    httpdate::parse_http_date(header.to_str().ok()?).ok()
 }
 
 /// Parses a token response; returns `None` if it contains no bearer token. `asked` are the requested scopes, which the

@@ -16,12 +16,15 @@ use crate::mask::Masker;
 use crate::model::Paged;
 use crate::routes::{CONNECTOR_SEARCH, CONNECTORS_STAGED, KEY_PREFIX};
 
+/// Query parameters, in the order in which they are sent.
+pub type Query = Vec<(&'static str, String)>;
+
 /// One operation, ready to be sent; an attempt does not consume it.
 pub(super) struct Call<'a> {
     pub(super) operation: &'static str,
     pub(super) method: Method,
     pub(super) path: String,
-    pub(super) query: Vec<(&'static str, String)>,
+    pub(super) query: Query,
     pub(super) body: Option<Vec<u8>>,
     /// Secured values in the body, to be masked in the response.
     pub(super) secrets: Vec<&'a str>,
@@ -29,8 +32,6 @@ pub(super) struct Call<'a> {
     pub(super) largest_body: usize,
     /// Whether nothing else depends on the call: a pause that its response asks for affects only its caller.
     pub(super) optional: bool,
-    /// Whether the caller accepts that the resource does not exist; it does not use the text of such a response.
-    pub(super) may_be_absent: bool,
 }
 
 impl HttpConnect {
@@ -67,7 +68,7 @@ impl HttpConnect {
         if reply.status.is_success() {
             return Ok(reply);
         }
-        let answer::Refusal { codes, message } = answer::refusal(reply.status, &reply.body, call.may_be_absent, masker);
+        let answer::Refusal { codes, message } = answer::refusal(reply.status, &reply.body, &masker());
         Err(ApiError {
             operation,
             failure: Failure::Answered { status: reply.status.as_u16(), codes },
@@ -107,7 +108,7 @@ impl HttpConnect {
 
     /// Sends a call whose resource may be absent.
     pub(super) async fn maybe<T: DeserializeOwned>(&self, call: Call<'_>) -> Result<Option<T>, ApiError> {
-        match self.one(Call { may_be_absent: true, ..call }).await {
+        match self.one(call).await {
             Err(error) if error.status() == Some(404) && error.code() == Some(&ErrorCode::ResourceNotFound) => Ok(None),
             outcome => outcome.map(Some),
         }
@@ -117,7 +118,7 @@ impl HttpConnect {
     pub(super) async fn listed<T: DeserializeOwned>(
         &self,
         operation: &'static str,
-        mut query: Vec<(&'static str, String)>,
+        mut query: Query,
         request: PageRequest,
     ) -> Result<Paged<T>, ApiError> {
         query.extend([("limit", request.limit.to_string()), ("offset", request.offset.to_string())]);

@@ -2,7 +2,6 @@
 //! exchange on them, within its limits.
 
 use std::error::Error as _;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,7 +33,6 @@ const LARGEST_TRUST: usize = 256 << 10;
 #[derive(Debug)]
 pub(super) struct Connections {
     client: Client,
-    authorities: Authorities,
     connect: Duration,
     call: Duration,
     pub(super) around: ClientContext,
@@ -58,7 +56,7 @@ impl Connections {
             Some(idle) => builder.pool_idle_timeout(idle),
             None => builder.pool_max_idle_per_host(0),
         };
-        Ok(Self { client: builder.build()?, authorities: authorities.clone(), connect, call, around })
+        Ok(Self { client: builder.build()?, connect, call, around })
     }
 
     /// Checks that a request of `operation` may still leave. `send_before` is set for changing calls, which also need the
@@ -125,20 +123,12 @@ impl Connections {
         Err(ApiError::of(running.operation, Failure::NoAnswer, message))
     }
 
-    /// Returns whether the request may have been sent, how it ended, and a message for users, which names the authorities
-    /// if the certificate is refused.
+    /// Returns whether the request may have been sent, how it ended, and a message for users.
     fn why(&self, error: &reqwest::Error, masker: impl FnOnce() -> Masker) -> (Failure, RequestEnd, String) {
         let (connect, call) = (self.connect, self.call);
         match (error.is_connect() || error.is_builder(), error.is_timeout()) {
             (true, true) => (Failure::NotSent, RequestEnd::Timeout, format!("no connection within {connect:?}")),
-            (true, false) => {
-                let trusted = if is_of_certificate(error) {
-                    format!(" (trusted are {})", self.authorities)
-                } else {
-                    String::new()
-                };
-                (Failure::NotSent, RequestEnd::Connection, format!("no connection: {}{trusted}", innermost(error)))
-            }
+            (true, false) => (Failure::NotSent, RequestEnd::Connection, format!("no connection: {}", innermost(error))),
             (false, true) => (Failure::NoAnswer, RequestEnd::Timeout, format!("no answer within {call:?}")),
             (false, false) => {
                 let why = format!("the connection broke: {}", masker().mask(&innermost(error)));
@@ -183,22 +173,6 @@ pub fn collector_client(authorities: &Authorities) -> Result<Client, BuildError>
     let client = Client::builder().user_agent(USER_AGENT).timeout(EXPORT).tls_backend_preconfigured(authorities.tls()?);
     // A redirect would take the headers along, which may have an API key.
     Ok(client.redirect(redirect::Policy::none()).build()?)
-}
-
-/// Returns whether the certificate of the server, or of a proxy, was refused.
-fn is_of_certificate(error: &reqwest::Error) -> bool {
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        if let Some(error) = error.downcast_ref::<rustls::Error>() {
-            return matches!(error, rustls::Error::InvalidCertificate(_));
-        }
-        // An I/O error does not count what it carries as its cause.
-        cause = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
-            Some(carried) => Some(carried),
-            None => error.source(),
-        };
-    }
-    false
 }
 
 /// Returns the message of the innermost cause. The outer errors only repeat that a request failed, and may contain the

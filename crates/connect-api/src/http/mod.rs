@@ -26,9 +26,10 @@ use http::Method;
 use jiff::Timestamp;
 use secrecy::ExposeSecret;
 
-pub use action::{ActionClient, ActionLimits, ActionSettings};
+pub use action::{ActionClient, ActionSettings};
 pub use answer::ASSUMED_LIFE;
 pub use build_error::BuildError;
+pub use call::Query;
 pub use connection::collector_client;
 pub use settings::{Credentials, Limits, Settings};
 pub use trust::Authorities;
@@ -97,7 +98,6 @@ impl HttpConnect {
             send_before: None,
             largest_body: self.settings.limits.body,
             optional: false,
-            may_be_absent: false,
         }
     }
 }

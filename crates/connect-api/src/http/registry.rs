@@ -3,21 +3,22 @@
 use http::Method;
 use jiff::Timestamp;
 
-use super::call::Call;
+use super::call::{Call, Query};
 use super::{HttpConnect, json};
 use crate::api::{Answer, ConnectApi, PageRequest, Selector};
 use crate::error::{ApiError, Failure};
 use crate::model::{Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Paged};
-use crate::registry::{ConnectorQuery, StagedApi};
+use crate::registry::StagedApi;
 
 impl HttpConnect {
-    /// `searchConnectors`: returns one page, in no guaranteed order. Records that cannot be decoded are omitted from
+    /// `searchConnectors`: returns one page of the connectors that match these query parameters (contract section 3), in no
+    /// guaranteed order. How filters combine is unspecified. Records that cannot be decoded are omitted from
     /// `results` but included in `count`. No controller searches the registry, so it belongs to no trait.
     ///
     /// # Errors
     /// Those of the operations of [`StagedApi`].
-    pub async fn search(&self, query: &ConnectorQuery, page: PageRequest) -> Result<Paged<Connector>, ApiError> {
-        self.listed("searchConnectors", query.parameters(), page).await
+    pub async fn search(&self, query: &Query, page: PageRequest) -> Result<Paged<Connector>, ApiError> {
+        self.listed("searchConnectors", query.clone(), page).await
     }
 
     /// `queryConnectorsStaged`: returns one page, in no guaranteed order. Records that cannot be decoded are omitted

@@ -25,8 +25,6 @@ use clock::Clock;
 
 /// A token is renewed this long before it expires, or a tenth of its lifetime before, whichever is shorter.
 const LARGEST_MARGIN: Duration = Duration::from_mins(1);
-/// Maximum body of a token response, in bytes.
-const LARGEST_ANSWER: usize = 256 << 10;
 
 #[derive(Debug)]
 struct Current {
@@ -155,7 +153,8 @@ impl Tokens {
 
     async fn fetch(&self) -> Result<Grant, ApiError> {
         let masker = || self.masker();
-        let reply = self.wire.exchange(running::TOKEN, self.request(), None, LARGEST_ANSWER, false, masker).await;
+        let reply =
+            self.wire.exchange(running::TOKEN, self.request(), None, self.wire.limits.small_body, false, masker).await;
         let outcome = reply.and_then(|reply| self.read(&reply));
         self.wire.observer().token(match &outcome {
             Ok(_) => TokenEnd::Issued,
@@ -195,7 +194,7 @@ impl Tokens {
                 None => (Failure::NotSent, "the response contains no bearer token".to_owned()),
             }
         } else {
-            let refusal = answer::refusal(status, body, false, || self.masker());
+            let refusal = answer::refusal(status, body, &self.masker());
             let message = format!("status {}: {}", status.as_u16(), refusal.message);
             if answer::refuses_a_grant(status, body) {
                 (Failure::CredentialsRefused, self.hinted(message))

@@ -1,12 +1,11 @@
 //! The certificates that are trusted for servers: those of the system, and those of a file given to the operator.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::CryptoProvider;
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme, crypto};
@@ -28,14 +27,8 @@ pub struct Authorities(Arc<Trust>);
 #[derive(Debug, Default)]
 struct Trust {
     file: Option<PathBuf>,
-    /// Loaded with the first connection that needs it: systems that are called by plain HTTP may have no certificates.
-    loaded: Mutex<Option<Loaded>>,
-}
-
-#[derive(Clone, Debug)]
-struct Loaded {
-    pem: Vec<u8>,
-    verifier: Arc<Verifier>,
+    /// What the file contained, and the verifier of that. Loaded with the first connection that needs it: systems that are called by plain HTTP may have no certificates.
+    loaded: Mutex<Option<(Vec<u8>, Arc<Verifier>)>>,
 }
 
 impl Authorities {
@@ -65,16 +58,6 @@ impl Authorities {
     }
 }
 
-/// Names what is trusted, for messages.
-impl fmt::Display for Authorities {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0.file {
-            Some(file) => write!(formatter, "the authorities of the system and of {}", file.display()),
-            None => formatter.write_str("the authorities of the system"),
-        }
-    }
-}
-
 impl Trust {
     fn read(&self) -> Result<Vec<u8>, BuildError> {
         let Some(file) = &self.file else { return Ok(Vec::new()) };
@@ -85,36 +68,22 @@ impl Trust {
     fn current(&self) -> Result<Arc<Verifier>, BuildError> {
         // A poisoned lock is safe to use: at worst, the file is read again.
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        let pem = match (self.read(), &*loaded) {
-            (Ok(pem), Some(before)) if before.pem == pem => return Ok(Arc::clone(&before.verifier)),
-            (read, _) => read,
-        };
-        let now = pem.and_then(|pem| {
-            let verifier = Verifier::new_with_extra_roots(roots(self.file.as_deref(), &pem)?, provider())?;
-            Ok(Loaded { pem, verifier: Arc::new(verifier) })
-        });
-        match (now, &*loaded) {
-            (Ok(now), before) => {
-                if let (Some(_), Some(file)) = (before, &self.file) {
-                    tracing::info!(file = %file.display(), "the CA certificates have changed and were read again");
-                }
-                Ok(Arc::clone(&loaded.insert(now).verifier))
-            }
-            (Err(error), Some(before)) => {
-                tracing::warn!(%error, "the CA certificates cannot be read again: those from before are used");
-                Ok(Arc::clone(&before.verifier))
-            }
-            (Err(error), None) => Err(error),
+        let pem = self.read();
+        match &*loaded {
+            Some((before, verifier)) if pem.as_ref().is_ok_and(|pem| pem == before) => return Ok(Arc::clone(verifier)),
+            _ => {}
         }
-    }
-
-    /// Returns the verifier of the handshake that is under way.
-    fn known(&self) -> Result<Arc<Verifier>, Error> {
-        let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        loaded
-            .as_ref()
-            .map(|loaded| Arc::clone(&loaded.verifier))
-            .ok_or_else(|| Error::General("no authorities".into()))
+        let verifier = pem.and_then(|pem| {
+            let verifier = Verifier::new_with_extra_roots(roots(self.file.as_deref(), &pem)?, provider())?;
+            Ok((pem, Arc::new(verifier)))
+        });
+        match (verifier, &*loaded) {
+            (Err(error), Some((_, before))) => {
+                tracing::warn!(%error, "the CA certificates cannot be read again: those from before are used");
+                Ok(Arc::clone(before))
+            }
+            (verifier, _) => Ok(Arc::clone(&loaded.insert(verifier?).1)),
+        }
     }
 }
 
@@ -137,7 +106,7 @@ impl ServerCertVerifier for Trust {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.known()?.verify_tls12_signature(message, cert, dss)
+        verify_tls12_signature(message, cert, dss, &provider().signature_verification_algorithms)
     }
 
     fn verify_tls13_signature(
@@ -146,7 +115,7 @@ impl ServerCertVerifier for Trust {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.known()?.verify_tls13_signature(message, cert, dss)
+        verify_tls13_signature(message, cert, dss, &provider().signature_verification_algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

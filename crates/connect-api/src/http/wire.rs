@@ -29,7 +29,7 @@ const IDLE_CONNECTION: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub(super) struct Wire {
     connections: Connections,
-    limits: Limits,
+    pub(super) limits: Limits,
     pub(super) pace: Pace,
 }
 

@@ -61,7 +61,6 @@ impl Election {
             clock: clock.clone(),
             fence: fence.clone(),
             leads,
-            stored: None,
             follows: None,
             trouble: "the deadline passed before the first attempt".to_owned(),
         };
@@ -128,8 +127,6 @@ struct Elector {
     fence: Fence,
     /// Whether this process leads.
     leads: watch::Sender<bool>,
-    /// The Lease as this process wrote it last, to renew it without a read. `None`: it has to be read.
-    stored: Option<Lease>,
     /// The holder that was logged last.
     follows: Option<String>,
     /// Why the last failed attempt failed.
@@ -182,8 +179,6 @@ impl Elector {
                 Ok(left.min(self.timing.retry))
             }
             Err(error) => {
-                // The write may have arrived although its response did not, so the next attempt reads first.
-                self.stored = None;
                 tracing::warn!(lease = %self.lease, error, leads = self.leads(), "the Lease cannot be read or written");
                 self.trouble = error;
                 Ok(self.timing.retry)
@@ -192,17 +187,14 @@ impl Elector {
     }
 
     async fn attempt(&mut self) -> Result<Another, kube::Error> {
-        let found = match self.stored.take() {
-            Some(lease) => Some(lease),
-            None => self.read().await?,
-        };
+        let found = self.read().await?;
         let (at, now) = (self.clock.elapsed(), self.clock.now());
         let step = self.candidate.step(found.as_ref().and_then(|lease| lease.spec.as_ref()), at, now);
         // Taken before the call: others read the written record only after it, so they count from a later time.
         let deadline = self.clock.elapsed() + self.timing.renew_deadline;
         match step {
             Step::Wait { holder, left } => return Ok(Some((holder, left))),
-            Step::Write(spec) => self.stored = Some(self.write(found, spec).await?),
+            Step::Write(spec) => self.write(found, spec).await?,
         }
         self.fence.hold_until(deadline);
         Ok(None)
@@ -276,16 +268,17 @@ impl Elector {
     }
 
     /// Writes the record if the Lease is as it was `found`; 409 if it is not. Keeps other fields, labels and annotations.
-    async fn write(&self, found: Option<Lease>, spec: LeaseSpec) -> Result<Lease, kube::Error> {
+    async fn write(&self, found: Option<Lease>, spec: LeaseSpec) -> Result<(), kube::Error> {
         let parameters = PostParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PostParams::default() };
         let is_new = found.is_none();
         let mut lease = Lease { spec: Some(spec), ..found.unwrap_or_default() };
         lease.metadata.labels.get_or_insert_default().extend(self.labels.clone());
         if is_new {
             lease.metadata.name = Some(self.lease.name.clone());
-            self.api.create(&parameters, &lease).await
+            self.api.create(&parameters, &lease).await?;
         } else {
-            self.api.replace(&self.lease.name, &parameters, &lease).await
+            self.api.replace(&self.lease.name, &parameters, &lease).await?;
         }
+        Ok(())
     }
 }

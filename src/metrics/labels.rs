@@ -2,7 +2,6 @@
 //! series exist. Pure.
 
 use connect_api::observer::{RequestEnd, TokenEnd};
-use connect_api::routes::OPERATIONS;
 
 /// Label value for anything that is in no list.
 const OTHER: &str = "other";
@@ -15,12 +14,6 @@ macro_rules! with_labels {
 const STATUSES: &[(u16, &str)] = with_labels!(
     200 201 202 204 301 302 307 308 400 401 403 404 405 408 409 410 413 415 422 429 500 501 502 503 504
 );
-
-/// The label of an operation.
-#[must_use]
-pub fn operation(name: &str) -> &'static str {
-    OPERATIONS.iter().find(|known| **known == name).copied().unwrap_or(OTHER)
-}
 
 /// The label of how a request ended.
 #[must_use]

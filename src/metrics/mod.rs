@@ -140,7 +140,6 @@ impl Metrics {
 
 impl Observer for Metrics {
     fn request(&self, operation: &'static str, end: RequestEnd, duration: Duration) {
-        let operation = labels::operation(operation);
         self.remote_requests.get_or_create(&[("operation", operation), ("code", labels::code(end))]).inc();
         self.remote_request_duration.get_or_create(&[("operation", operation)]).observe(duration.as_secs_f64());
     }

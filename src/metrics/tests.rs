@@ -79,17 +79,12 @@ fn the_table_is_in_order() {
 #[test]
 fn remote_servers_cannot_create_series() {
     let metrics = Metrics::new(Timestamp::UNIX_EPOCH);
-    let invent = |number: u16| -> &'static str { Box::leak(format!("operation-{number}").into_boxed_str()) };
     for number in 0..=u16::MAX {
         metrics.request("queryDeployments", RequestEnd::Status(number), Duration::ZERO);
-        if number % 64 == 0 {
-            metrics.request(invent(number), RequestEnd::Status(200), Duration::ZERO);
-        }
     }
     let samples = samples(&metrics.encode());
     let of = |name: &str| samples.iter().filter(|(found, ..)| found == name).count();
     assert!(of("connect_operator_remote_requests_total") < 40, "{}", of("connect_operator_remote_requests_total"));
-    assert_eq!(of("connect_operator_remote_request_duration_seconds_count"), 2, "the operation, and all others");
     for (status, label) in [(200, "200"), (299, "2xx"), (418, "4xx"), (599, "5xx"), (600, "other"), (0, "other")] {
         assert_eq!(labels::code(RequestEnd::Status(status)), label);
     }

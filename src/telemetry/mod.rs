@@ -3,13 +3,13 @@
 //! The filter in `RUST_LOG`, or in a file that is followed (`log_filter`), decides what is logged, except that libraries
 //! that would print headers or bodies are capped whatever it says.
 
-mod json;
-
 pub mod log_filter;
 #[cfg(feature = "otlp")]
 pub mod otlp;
 
-use connect_api::text::one_line;
+use std::io::{self, Write};
+
+use connect_api::text::{escaped, one_line};
 use connect_api::trace;
 use tracing::Level;
 use tracing::Subscriber;
@@ -17,19 +17,18 @@ use tracing::level_filters::LevelFilter;
 use tracing_subscriber::field::MakeExt as _;
 use tracing_subscriber::filter::{FilterExt, filter_fn};
 use tracing_subscriber::fmt::FormatFields;
-use tracing_subscriber::fmt::format::{JsonFields, debug_fn};
+use tracing_subscriber::fmt::format::{Format, Json, JsonFields, debug_fn};
 use tracing_subscriber::layer::{Filter, SubscriberExt};
 use tracing_subscriber::registry::{LookupSpan, Registry};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, fmt};
 
-use self::json::Flat;
 use self::log_filter::LogFilter;
 
 /// Format of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum LogFormat {
-    /// One flat JSON object in each line.
+    /// One JSON object in each line.
     Json,
     /// Lines for reading in a terminal.
     Text,
@@ -55,7 +54,7 @@ pub fn start(format: LogFormat, default: &str) {
 pub fn start_with(format: LogFormat, default: &str, traces: Option<TraceLayer>) -> LogFilter {
     let text = std::env::var("RUST_LOG").ok().filter(|text| !text.is_empty()).unwrap_or_else(|| default.to_owned());
     let layer = match format {
-        LogFormat::Json => flat().with_writer(std::io::stderr).boxed(),
+        LogFormat::Json => json().with_writer(|| Escaped(io::stderr())).boxed(),
         LogFormat::Text => lines().with_ansi(shows_colours()).with_writer(std::io::stderr).boxed(),
     };
     let (filter, changes) = log_filter::new(text);
@@ -84,12 +83,27 @@ where
     fmt::layer().fmt_fields(fields.delimited(" "))
 }
 
-/// Returns the layer that formats lines as flat JSON objects.
-fn flat<S>() -> fmt::Layer<S, JsonFields, Flat>
+/// Returns the layer that formats lines as JSON objects: the fields of the event, and below `span` those of its span.
+fn json<S>() -> fmt::Layer<S, JsonFields, Format<Json>>
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
 {
-    fmt::layer().fmt_fields(JsonFields::new()).event_format(Flat)
+    fmt::layer().json().flatten_event(true).with_span_list(false)
+}
+
+/// Writes lines of JSON without characters that a terminal obeys, or that nobody sees.
+struct Escaped<W>(W);
+
+impl<W: Write> Write for Escaped<W> {
+    /// Writes a whole line: the layer writes each at once.
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.0.write_all(escaped(&String::from_utf8_lossy(line)).as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// Returns the filter with the caps applied, and without the spans of traces.
@@ -104,7 +118,6 @@ fn capped(filter: impl Filter<Registry> + 'static) -> impl Filter<Registry> + 's
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
     use std::sync::{Arc, Mutex};
 
     use super::*;
@@ -144,14 +157,12 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_one_flat_object_with_the_fields_of_its_spans() {
+    fn a_line_is_one_object_with_its_fields_and_those_of_its_span() {
         let page = Page::default();
         let writer = page.clone();
-        let layer = flat().with_writer(move || writer.clone());
+        let layer = json().with_writer(move || Escaped(writer.clone()));
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
-            let run = tracing::info_span!("run", kind = "ConnectProject", trace_id = "0123456789abcdef", level = "own");
-            let _entered = run.enter();
-            let _inner = tracing::info_span!("inner", kind = "Other", number = 7).entered();
+            let _run = tracing::info_span!("run", kind = "ConnectProject", trace_id = "0123456789abcdef").entered();
             tracing::warn!(status = 503_u16, error = %"it answered \"no\"\nand closed", "the remote {}", "failed");
         });
         let text = String::from_utf8(page.0.lock().expect("no holder of the lock panics").clone()).expect("text");
@@ -161,8 +172,8 @@ mod tests {
         assert!(time.parse::<jiff::Timestamp>().is_ok(), "{time}");
         let expected = serde_json::json!({
             "timestamp": time, "level": "WARN", "message": "the remote failed", "target": module_path!(),
-            "kind": "Other", "number": 7, "trace_id": "0123456789abcdef", "status": 503,
-            "error": "it answered \"no\"\nand closed",
+            "status": 503, "error": "it answered \"no\"\nand closed",
+            "span": {"name": "run", "kind": "ConnectProject", "trace_id": "0123456789abcdef"},
         });
         assert_eq!(line, expected);
         assert!(text.starts_with("{\"timestamp\":"), "{text}");
@@ -175,7 +186,7 @@ mod tests {
         let (first, second) = (in_lines.clone(), in_json.clone());
         let layers = [
             lines().with_ansi(false).with_writer(move || first.clone()).boxed(),
-            flat().with_writer(move || second.clone()).boxed(),
+            json().with_writer(move || Escaped(second.clone())).boxed(),
         ];
         tracing::subscriber::with_default(
             tracing_subscriber::registry().with(layers.into_iter().collect::<Vec<_>>()),

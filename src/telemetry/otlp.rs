@@ -7,9 +7,9 @@
 use std::error::Error;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use clock::Clock;
 use connect_api::http::{Authorities, collector_client};
 use connect_api::trace;
 use opentelemetry::KeyValue;
@@ -17,7 +17,7 @@ use opentelemetry::trace::{SpanId, TraceId, TracerProvider as _};
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use opentelemetry_otlp::{SpanExporter, WithHttpConfig as _};
 use opentelemetry_sdk::Resource;
-use opentelemetry_sdk::resource::{EnvResourceDetector, ResourceBuilder, TelemetryResourceDetector};
+use opentelemetry_sdk::resource::{EnvResourceDetector, TelemetryResourceDetector};
 use opentelemetry_sdk::trace::{IdGenerator, RandomIdGenerator, SdkTracerProvider};
 use tokio::runtime::Handle;
 use tracing::level_filters::LevelFilter;
@@ -25,16 +25,12 @@ use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::filter_fn;
 
 use super::TraceLayer;
-use crate::mutex::Mutex;
 
 /// Name of the service and of the tracer.
 const SERVICE: &str = "connect-operator";
 /// Time for the last spans at the end of the process. It follows the end of the controllers, so it has to fit into what
 /// they leave of the termination grace period.
 const FLUSH: Duration = Duration::from_secs(3);
-/// Pause between two lines of the log about a collector that does not accept spans.
-const REPORT_AGAIN: Duration = Duration::from_mins(10);
-
 /// The SDK's own message would show the value, which may have credentials.
 const UNUSABLE: &str = "the endpoint in OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is not an HTTP URL, \
                         or OTEL_EXPORTER_OTLP_COMPRESSION names an unsupported compression";
@@ -60,8 +56,7 @@ impl Traces {
         let collector = Collector {
             client: collector_client(authorities).map_err(|error| error.to_string())?,
             runtime: Handle::current(),
-            clock: Clock::system(),
-            reported: Arc::default(),
+            fails: Arc::default(),
         };
         let exporter = SpanExporter::builder().with_http().with_http_client(collector.clone());
         let provider = SdkTracerProvider::builder()
@@ -109,12 +104,14 @@ fn is_wanted(variable: impl Fn(&str) -> Option<String>) -> bool {
 
 /// Returns what produces the spans: this program, unless the environment says otherwise.
 fn resource() -> Resource {
-    let resource = Resource::builder_empty()
-        .with_service_name(SERVICE)
-        .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
-        .with_detectors(&[Box::new(TelemetryResourceDetector), Box::new(EnvResourceDetector::new())]);
-    let name = std::env::var("OTEL_SERVICE_NAME").ok().filter(|name| !name.is_empty());
-    name.into_iter().fold(resource, ResourceBuilder::with_service_name).build()
+    let own = [KeyValue::new("service.name", SERVICE), KeyValue::new("service.version", env!("CARGO_PKG_VERSION"))];
+    let resource = Resource::builder_empty().with_attributes(own);
+    let resource =
+        resource.with_detectors(&[Box::new(TelemetryResourceDetector), Box::new(EnvResourceDetector::new())]);
+    match std::env::var("OTEL_SERVICE_NAME") {
+        Ok(name) if !name.is_empty() => resource.with_service_name(name).build(),
+        _ => resource.build(),
+    }
 }
 
 /// The connections to the collector. Requests run on the runtime of the process, because the thread of the SDK has none.
@@ -122,18 +119,14 @@ fn resource() -> Resource {
 struct Collector {
     client: reqwest::Client,
     runtime: Handle,
-    clock: Clock,
-    /// When the log mentioned a failure last, on [`Clock::elapsed`].
-    reported: Arc<Mutex<Option<Duration>>>,
+    /// Whether the last request failed.
+    fails: Arc<AtomicBool>,
 }
 
 impl Collector {
-    /// Logs a failure, at most once in [`REPORT_AGAIN`].
+    /// Logs a failure, unless the request before failed, too.
     fn failed(&self, error: &str) {
-        let now = self.clock.elapsed();
-        let mut reported = self.reported.lock();
-        if reported.is_none_or(|last| now.saturating_sub(last) >= REPORT_AGAIN) {
-            *reported = Some(now);
+        if !self.fails.swap(true, Ordering::Relaxed) {
             tracing::warn!(error, "traces cannot be exported; spans are dropped");
         }
     }
@@ -153,7 +146,7 @@ impl HttpClient for Collector {
         Box::pin(async move {
             let answer = answer.await?;
             match &answer {
-                Ok(response) if response.status().is_success() => {}
+                Ok(response) if response.status().is_success() => self.fails.store(false, Ordering::Relaxed),
                 Ok(response) => self.failed(&format!("status {}", response.status().as_u16())),
                 Err(error) => self.failed(&innermost(&**error)),
             }

@@ -14,7 +14,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("names", &[]),
     ("mutex", &[]),
     ("error_text", &[]),
-    ("telemetry", &["mutex", "clock", "connect_api"]),
+    ("telemetry", &["clock", "connect_api"]),
     ("crd", &["names"]),
     ("leader", &["names", "error_text", "clock", "connect_api"]),
     ("metrics", &["mutex", "clock", "connect_api"]),

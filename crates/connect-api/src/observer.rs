@@ -4,20 +4,20 @@
 use std::fmt;
 use std::time::Duration;
 
-/// Receives notifications about requests. Every method returns immediately and drops what it cannot count.
+/// Receives notifications about requests, and ignores those that it does not implement. Every method returns immediately.
 pub trait Observer: fmt::Debug + Send + Sync {
-    /// Called when a request of `operation` (contract section 5) ended. `duration` runs from the start of the request
+    /// Called when a request of an operation (contract section 5) ended. The duration runs from the start of the request
     /// to the end of the response body. Requests that this side held back are not reported.
-    fn request(&self, operation: &'static str, end: RequestEnd, duration: Duration);
+    fn request(&self, _operation: &'static str, _end: RequestEnd, _duration: Duration) {}
 
-    /// Called when a request was delayed for `duration` by the project's rate limit; usually zero.
-    fn waited(&self, duration: Duration);
+    /// Called when a request was delayed for this time by the project's rate limit; usually zero.
+    fn waited(&self, _duration: Duration) {}
 
     /// Called when the service asked for a pause: status 429, or a failure with `Retry-After`.
-    fn throttled(&self);
+    fn throttled(&self) {}
 
     /// Called when a token request ended.
-    fn token(&self, end: TokenEnd);
+    fn token(&self, _end: TokenEnd) {}
 }
 
 /// How a request ended.
@@ -68,12 +68,4 @@ pub enum TokenEnd {
 #[derive(Clone, Copy, Debug)]
 pub struct Unobserved;
 
-impl Observer for Unobserved {
-    fn request(&self, _: &'static str, _: RequestEnd, _: Duration) {}
-
-    fn waited(&self, _: Duration) {}
-
-    fn throttled(&self) {}
-
-    fn token(&self, _: TokenEnd) {}
-}
+impl Observer for Unobserved {}

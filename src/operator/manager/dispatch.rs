@@ -55,7 +55,7 @@ async fn reconcile(object_ref: ObjectRef, context: Arc<Context>) -> ObjectRef {
     let (kind, began) = (object_ref.kind.as_str(), context.clock.elapsed());
     let ObjectName { namespace, name, .. } = &*object_ref;
     let trace_id = trace::Id::random();
-    let span = tracing::info_span!("reconcile", kind, namespace, name, %trace_id);
+    let span = tracing::info_span!("reconcile", kind, namespace, object = name, %trace_id);
     let exported = spans::reconcile(&object_ref);
     let run = async {
         let ended = reconciled::bounded(&object_ref, &context).await;

@@ -71,7 +71,7 @@ async fn a_collector_receives_each_reconcile_and_each_of_its_calls() {
     let text = std::fs::read_to_string(log.path()).unwrap();
     let mut lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("each line is JSON"));
     let logged = lines.find(|line| line["operation"] == "createDeployment").expect("the call is logged");
-    assert_eq!(logged["trace_id"], create.trace_id.as_str(), "log and trace have one id");
+    assert_eq!(logged["span"]["trace_id"], create.trace_id.as_str(), "log and trace have one id");
     assert_eq!(logged["correlation_id"], attribute(create, "connect_operator.correlation_id"));
 
     let ids = spans.iter().map(|span| attribute(span, "connect_operator.correlation_id"));

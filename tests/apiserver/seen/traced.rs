@@ -93,17 +93,21 @@ async fn all_log_lines_and_calls_of_a_reconcile_have_its_trace_id() {
     let text = std::fs::read_to_string(log.path()).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect();
     let create = lines.iter().find(|line| line["operation"] == "createDeployment").expect("the call is logged");
-    let trace_id = create["trace_id"].as_str().expect("the reconcile has a trace id");
+    let trace_id = create["span"]["trace_id"].as_str().expect("the reconcile has a trace id");
     assert!(trace_id.len() == 32 && trace_id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{trace_id}");
-    let run: Vec<_> = lines.iter().filter(|line| line["trace_id"] == trace_id).collect();
+    let run: Vec<_> = lines.iter().filter(|line| line["span"]["trace_id"] == trace_id).collect();
     assert!(run.len() > 2, "{run:#?}");
     for line in &run {
-        assert_eq!(line["kind"], "ConnectorDeployment", "{line}");
-        assert_eq!((&line["namespace"], &line["name"]), (&Value::from(&*shop.sandbox.namespace), &Value::from(NAME)));
+        assert_eq!(line["span"]["kind"], "ConnectorDeployment", "{line}");
+        assert_eq!(
+            (&line["span"]["namespace"], &line["span"]["object"]),
+            (&Value::from(&*shop.sandbox.namespace), &Value::from(NAME))
+        );
     }
     assert_eq!(run.last().unwrap()["message"], "the reconcile ended");
     let runs = lines.iter().filter(|line| line["message"] == "the reconcile ended");
-    let mut ids: Vec<_> = runs.map(|line| line["trace_id"].as_str().expect("each reconcile has a trace id")).collect();
+    let mut ids: Vec<_> =
+        runs.map(|line| line["span"]["trace_id"].as_str().expect("each reconcile has a trace id")).collect();
     let all = ids.len();
     ids.sort_unstable();
     ids.dedup();
@@ -114,6 +118,6 @@ async fn all_log_lines_and_calls_of_a_reconcile_have_its_trace_id() {
     assert!(created.correlation_id.starts_with(&format!("connect-operator-{trace_id}-")), "{}", created.correlation_id);
     assert_eq!(create["correlation_id"], created.correlation_id.as_str());
     for line in lines.iter().filter(|line| line["message"] == "a request ended") {
-        assert!(line["trace_id"].is_string(), "a call without a trace: {line}");
+        assert!(line["span"]["trace_id"].is_string(), "a call without a trace: {line}");
     }
 }

@@ -30,7 +30,6 @@ lint:
     cargo fmt --check
     cargo clippy --locked --all-targets -- -D warnings
     cargo clippy --locked --package connect-operator --no-default-features -- -D warnings
-    cargo clippy --locked --package connect-operator --no-default-features --features otlp -- -D warnings
     cargo clippy --locked --package connect-operator-benches --all-targets -- -D warnings
 
 # Rewrite what is generated (crds/, tables of the pages, the CRDs and README of the chart, deploy/); review the diff.

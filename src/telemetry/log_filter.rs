@@ -20,14 +20,13 @@ pub struct LogFilter {
     handle: Handle<EnvFilter, Registry>,
     /// The filter if the file has none.
     initial: String,
-    applied: String,
 }
 
 /// Returns a filter with this text, in the form of `RUST_LOG`, and the means to change it. Invalid parts of the text are
 /// ignored.
 pub(super) fn new(text: String) -> (impl Filter<Registry> + 'static, LogFilter) {
     let (filter, handle) = reload::Layer::new(EnvFilter::builder().parse_lossy(&text));
-    (filter, LogFilter { handle, initial: text.clone(), applied: text })
+    (filter, LogFilter { handle, initial: text })
 }
 
 /// A file with the filter of the log, in the form of `RUST_LOG`.
@@ -84,18 +83,15 @@ impl LogFilterFile {
 }
 
 impl LogFilter {
-    fn apply(&mut self, text: &str) -> Result<(), ParseError> {
-        let (text, filter) = if text.is_empty() {
-            (&*self.initial, EnvFilter::builder().parse_lossy(&self.initial))
-        } else {
-            (text, EnvFilter::builder().parse(text)?)
+    /// Applies a filter; an empty text stands for the initial one.
+    fn apply(&self, text: &str) -> Result<(), ParseError> {
+        let filter = match text {
+            "" => EnvFilter::builder().parse_lossy(&self.initial),
+            text => EnvFilter::builder().parse(text)?,
         };
-        if text != self.applied {
-            // It fails only if the process logs elsewhere, which happens in tests.
-            let _ = self.handle.reload(filter);
-            tracing::info!(filter = text, "the log has another filter");
-            self.applied = text.to_owned();
-        }
+        // It fails only if the process logs elsewhere, which happens in tests.
+        let _ = self.handle.reload(filter);
+        tracing::info!(filter = text, "the log has the filter of its file");
         Ok(())
     }
 }
@@ -130,7 +126,7 @@ mod tests {
         let (filter, changes) = new("warn".to_owned());
         let subscriber = tracing_subscriber::registry().with(messages.clone().with_filter(filter));
         let mut file = LogFilterFile::new("filter".into(), changes);
-        let (applied, invalid, unreadable) = ("another filter", "is invalid", "cannot be read");
+        let (applied, invalid, unreadable) = ("the filter of its file", "is invalid", "cannot be read");
         tracing::subscriber::with_default(subscriber, || {
             for (case, content, debug, expected) in [
                 ("the initial filter", Ok(""), false, None),
@@ -140,7 +136,7 @@ mod tests {
                 ("the same again", Ok("connect_operator=loud"), true, None),
                 ("removed", Err(ErrorKind::NotFound), true, Some(unreadable)),
                 ("still removed", Err(ErrorKind::NotFound), true, None),
-                ("as before", Ok("debug"), true, None),
+                ("as before", Ok("debug"), true, Some(applied)),
                 ("less", Ok("info"), false, Some(applied)),
                 // The line about it is below this filter.
                 ("empty again", Ok(" "), false, None),

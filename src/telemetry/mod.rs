@@ -4,7 +4,6 @@
 //! that would print headers or bodies are capped whatever it says.
 
 pub mod log_filter;
-#[cfg(feature = "otlp")]
 pub mod otlp;
 
 use std::io::{self, Write};

@@ -1,6 +1,6 @@
 //! Everything that needs a real API server, in one binary that starts one cluster; each test has a namespace of its
 //! own.
-#![cfg(all(feature = "local-cluster", feature = "otlp"))]
+#![cfg(feature = "local-cluster")]
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 #![allow(clippy::large_futures, reason = "stack size does not matter in tests")]
 #![allow(clippy::single_match_else, reason = "the expected case comes first")]

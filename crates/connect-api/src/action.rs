@@ -12,8 +12,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{HeaderMap, Method, StatusCode};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
-use serde::de::IgnoredAny;
-use serde_json::Value;
+use serde_json::value::RawValue;
 use thiserror::Error;
 use url::Url;
 
@@ -104,44 +103,15 @@ pub struct Action {
     pub headers: Vec<ExtraHeader>,
 }
 
-/// The method of a call. POST and PUT always send a JSON body, even if it is an empty object.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The method of a call. POST and PUT always send a JSON body, unchanged, even if it is an empty object.
+#[derive(Clone, Debug)]
 pub enum ActionMethod {
     /// Reads.
     Get,
     /// Writes; not safe to repeat.
-    Post(JsonText),
+    Post(Box<RawValue>),
     /// Writes; not safe to repeat.
-    Put(JsonText),
-}
-
-/// A text that is valid JSON, sent unchanged.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JsonText(String);
-
-impl JsonText {
-    /// Validates a text as JSON without building a value from it.
-    ///
-    /// # Errors
-    /// Fails with the position of the first error.
-    pub fn read(text: impl Into<String>) -> Result<Self, String> {
-        let text = text.into();
-        serde_json::from_str::<IgnoredAny>(&text).map_err(|error| error.to_string())?;
-        Ok(Self(text))
-    }
-}
-
-impl Default for JsonText {
-    /// Returns an empty object.
-    fn default() -> Self {
-        Self("{}".to_owned())
-    }
-}
-
-impl From<Value> for JsonText {
-    fn from(value: Value) -> Self {
-        Self(value.to_string())
-    }
+    Put(Box<RawValue>),
 }
 
 /// A header with a secret value.
@@ -275,7 +245,7 @@ impl Action {
         if body.is_some() {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
-        let body = body.map(|JsonText(text)| text.clone().into_bytes());
+        let body = body.map(|text| text.get().as_bytes().to_vec());
         Ok(ActionRequest { operation: self.operation(preset), method, url, headers, body, masker: self.masker() })
     }
 

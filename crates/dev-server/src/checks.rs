@@ -9,14 +9,14 @@ use super::catalogue::Project;
 use super::connector::ConnectorDefinition;
 use super::logs::LogQuery;
 use super::record::Record;
-use super::refusal::{Refusal, cut, error, with_details};
+use super::refusal::{ErrorObject, Refusal, cut, error, with_details};
 use super::retry_policy::wrong_retry_policy;
 use super::values::Values;
 use super::variant::{AddedApplications, Logs, UnknownProject};
 use connect_api::ErrorCode;
 use connect_api::model::{
     ApplicationConfiguration, ApplicationType, DeclaredApplication, DeclaredGlobal, DeploymentStatus, DeploymentType,
-    ErrorObject, GlobalConfiguration, IsPreviewable, RetryPolicy,
+    GlobalConfiguration, IsPreviewable, RetryPolicy,
 };
 
 /// Returns the type of the deployment.

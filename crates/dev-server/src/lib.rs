@@ -58,7 +58,7 @@ pub use faults::{Fault, FaultAnswer, FaultEffect, FaultFile};
 pub use history::{Happened, Moment};
 pub use list::ListQuery;
 pub use options::{DEPLOY_DURATION, Options, TOKEN_LIFETIME};
-pub use refusal::Refusal;
+pub use refusal::{ErrorObject, ErrorResponse, Refusal};
 pub use resources::{Creation, Resource, ScriptResource};
 pub use server::{DESCRIPTION, DESCRIPTION_PATH, DevServer, DevServerError, run};
 pub use staged::{KnownRepository, KnownTag, Outcomes, Specification};

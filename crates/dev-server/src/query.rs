@@ -5,11 +5,11 @@ use http::Uri;
 
 use super::list::{ListQuery, Part};
 use super::logs::LogQuery;
-use super::refusal::{Refusal, cut, with_details};
+use super::refusal::{ErrorObject, Refusal, cut, with_details};
 use super::staged::StagedListQuery;
 use super::world::SearchQuery;
 use connect_api::ErrorCode;
-use connect_api::model::{DeploymentType, ErrorObject, IntegrationType};
+use connect_api::model::{DeploymentType, IntegrationType};
 use connect_api::routes::{LARGEST_OFFSET, LARGEST_PAGE};
 
 /// Parses the parameters of `queryDeployments`; unknown ones are ignored.

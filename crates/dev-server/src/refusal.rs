@@ -2,10 +2,34 @@
 //!
 //! Messages name keys and applications, never a secured value. Next: `answers.rs` for how they are sent.
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use connect_api::model::{ErrorObject, ErrorResponse};
 use connect_api::{ErrorCode, Selector};
+
+/// Body of an error response (contract section 8.1).
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ErrorResponse {
+    /// Repeats the HTTP status.
+    pub status_code: u16,
+    /// Message of the first error.
+    pub message: String,
+    /// All errors.
+    pub errors: Vec<ErrorObject>,
+}
+
+/// One error of an error response (contract section 8.1).
+#[derive(Clone, Debug, Serialize)]
+pub struct ErrorObject {
+    /// Machine-readable code.
+    pub code: ErrorCode,
+    /// Message for users.
+    pub message: String,
+    /// Further members, depending on the code.
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
+}
 
 /// Why a request is refused: at least one error, all with the same HTTP status.
 #[derive(Clone, Debug)]

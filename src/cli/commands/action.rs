@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use clock::Clock;
-use connect_api::action::{Action, ActionMethod, ExtraHeader, JsonText, Preset};
+use connect_api::action::{Action, ActionMethod, ExtraHeader, Preset};
 use connect_api::client_context::ClientContext;
 use connect_api::hosts::AllowedHosts;
 use connect_api::text::escaped;
 use secrecy::SecretString;
+use serde_json::value::RawValue;
 
 use crate::cli::printing::print;
 use crate::crd::parse_duration;
@@ -180,7 +181,7 @@ pub(in crate::cli) async fn run(arguments: Actions) -> Result<(), Failed> {
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
-    let is_json = JsonText::read(text.as_str()).is_ok();
+    let is_json = serde_json::from_str::<&RawValue>(&text).is_ok();
     print(&if is_json { escaped(&text) } else { text.into() })?;
     if !answer.whole {
         return Err(wrong(format!("the response is longer than {} MiB and was truncated", LARGEST_ANSWER >> 20)));
@@ -199,11 +200,10 @@ fn read(path: &std::path::Path) -> Result<Vec<u8>, Failed> {
     Ok(content)
 }
 
-fn body(path: Option<PathBuf>) -> Result<JsonText, Failed> {
-    let Some(path) = path else { return Ok(JsonText::default()) };
-    let text = String::from_utf8(read(&path)?).map_err(|error| error.to_string());
-    text.and_then(JsonText::read)
-        .map_err(|error| Failed::Argument(format!("--body {}: not JSON: {error}", path.display())))
+fn body(path: Option<PathBuf>) -> Result<Box<RawValue>, Failed> {
+    let text = path.as_deref().map_or_else(|| Ok(b"{}".to_vec()), read)?;
+    serde_json::from_slice(&text)
+        .map_err(|error| Failed::Argument(format!("--body {}: not JSON: {error}", path.unwrap_or_default().display())))
 }
 
 fn headers(from: &[(String, String)]) -> Result<Vec<ExtraHeader>, Failed> {

@@ -38,7 +38,6 @@ use crate::operator::manager;
 use crate::operator::reconcile::panics;
 use crate::telemetry::LogFormat;
 
-use self::telemetry::Telemetry;
 use crate::cli::cluster::Connection;
 use crate::cli::{CaFileError, asked_to_end, authorities};
 use crate::error_text::with_causes;
@@ -182,13 +181,15 @@ pub(in crate::cli) enum RunError {
 /// # Errors
 /// If the operator cannot start, or stops leading.
 pub(in crate::cli) async fn run(args: Args) -> Result<(), RunError> {
-    let telemetry = Telemetry::start(&args).await?;
+    let traces = telemetry::start(&args).await?;
     panics::log_places();
     let ended = match args.connection.access().await {
         Ok(access) => run_with(args, access, asked_to_end()).await,
         Err(error) => Err(RunError::Cluster(error)),
     };
-    telemetry.end().await;
+    if let Some(traces) = traces {
+        traces.flush().await;
+    }
     ended
 }
 

@@ -1,6 +1,6 @@
 //! Calls of actions, all of whose parts users write: none of them may change the host, path or headers.
 
-use connect_api::action::{Action, ActionMethod, ExtraHeader, JsonText, Preset};
+use connect_api::action::{Action, ActionMethod, ExtraHeader, Preset};
 use connect_api::hosts::AllowedHosts;
 
 /// The first three lines are parts of a host; then follow namespace, name, locale, page path, the name of a header, and
@@ -26,7 +26,7 @@ pub(crate) fn actions(data: &[u8]) {
         let action = Action {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
-            method: ActionMethod::Post(JsonText::default()),
+            method: ActionMethod::Post(Box::default()),
             query: vec![(header.to_owned(), value.to_owned())],
             locale: locale.to_owned(),
             extension_version: "1".to_owned(),

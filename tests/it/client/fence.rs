@@ -12,6 +12,7 @@ use connect_api::http::{ActionClient, ActionSettings, Authorities, Limits};
 use connect_api::model::{ConnectorStagedDraft, ConnectorUpdate, RedeployAction};
 use connect_api::{ApiError, Fence, HttpConnect, StagedApi};
 use serde_json::json;
+use serde_json::value::to_raw_value;
 
 use super::remote::{Remote, answer, draft, no_hurry};
 
@@ -97,7 +98,7 @@ async fn actions_are_called_only_while_the_fence_permits_them() {
     let action = Action {
         namespace: "cart".into(),
         name: "add".into(),
-        method: ActionMethod::Post(json!({}).into()),
+        method: ActionMethod::Post(to_raw_value(&json!({})).expect("it is JSON")),
         query: Vec::new(),
         locale: "en-GB".into(),
         extension_version: "1.4.0".into(),

@@ -159,16 +159,11 @@ pub fn grant(body: &[u8], asked: Option<&str>) -> Option<Grant> {
     })
 }
 
-/// Returns the lifetime of a token by `expires_in` (RFC 6749 section 5.1), from the arrival of the response. Some
-/// servers send the number as a string.
+/// Returns the lifetime of a token by `expires_in` (RFC 6749 section 5.1), from the arrival of the response.
 fn life(expires_in: Option<&Value>) -> Duration {
-    let seconds = match expires_in {
-        Some(Value::Number(number)) => number.as_f64(),
-        Some(Value::String(text)) => text.trim().parse().ok(),
-        _ => None,
-    };
-    seconds
-        .and_then(|seconds: f64| Duration::try_from_secs_f64(seconds.max(0.0)).ok())
+    expires_in
+        .and_then(Value::as_f64)
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).ok())
         .map_or(ASSUMED_LIFE, |life| life.clamp(SHORTEST_LIFE, LONGEST_LIFE))
 }
 

@@ -7,7 +7,6 @@ mod commerce;
 mod connector;
 mod deployment;
 mod draft;
-mod failure;
 mod page;
 mod report;
 mod staged;
@@ -23,7 +22,6 @@ pub use deployment::{
     ApplicationDeployment, Build, DeployedConnector, Deployment, DeploymentApiClient, DeploymentDetails,
 };
 pub use draft::{ConnectorReference, DeploymentDraft, DeploymentUpdate, DeploymentUpdateAction, RedeployAction};
-pub use failure::{ErrorObject, ErrorResponse};
 pub use page::Paged;
 pub use report::{Report, ReportEntry};
 pub use staged::{CertificationInfo, CertificationInfoComment, ConnectorStaged, ConnectorStagedDraft};

@@ -146,13 +146,13 @@ fn unusual_drafts_that_the_contract_allows_are_accepted() {
     ] {
         let mut stage = Stage::new(&[]);
         let created = stage.create(&draft);
-        assert_eq!(created.kind.as_str(), kind, "{case}");
+        assert_eq!(created.kind().as_str(), kind, "{case}");
         assert_eq!(created.preview, kind == "preview", "{case}");
     }
     let mut stage = Stage::new(&[]);
     let production = plain(json!({"key": "demo-connector"}), json!({"type": "production"}));
     let created = stage.world.create("demo-production", &production, true, stage.now).expect("production is allowed");
-    assert_eq!(created.kind.as_str(), "production");
+    assert_eq!(created.kind().as_str(), "production");
 }
 
 #[test]

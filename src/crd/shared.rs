@@ -105,7 +105,6 @@ pub(super) fn normalize(url: String) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::*;
     use crate::crd::connect_project::ConnectProjectSpec;
 
     #[test]

@@ -7,7 +7,6 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::ops::RangeInclusive;
 
 /// Maximum length of an id of others in logs and messages, and of an unknown code, in bytes.
 pub const LONGEST_WORD: usize = 128;
@@ -15,37 +14,20 @@ pub const LONGEST_WORD: usize = 128;
 /// Stands for a character that is not shown.
 const REPLACEMENT: char = '\u{fffd}';
 
-/// Characters that only instruct whoever shows a text, or that are not shown at all: of the category Cf, or ignorable by
-/// default (Unicode Character Database, `DerivedCoreProperties.txt`), and the separators of lines and paragraphs. Those
-/// of the category Cf that are shown, such as the Arabic number sign, are no part of it.
-const UNSEEN: [RangeInclusive<char>; 18] = [
-    '\u{ad}'..='\u{ad}',
-    '\u{34f}'..='\u{34f}',
-    '\u{61c}'..='\u{61c}',
-    '\u{115f}'..='\u{1160}',
-    '\u{17b4}'..='\u{17b5}',
-    '\u{180b}'..='\u{180f}',
-    '\u{200b}'..='\u{200f}',
-    '\u{2028}'..='\u{202e}',
-    '\u{2060}'..='\u{206f}',
-    '\u{3164}'..='\u{3164}',
-    '\u{fe00}'..='\u{fe0f}',
-    '\u{feff}'..='\u{feff}',
-    '\u{ffa0}'..='\u{ffa0}',
-    '\u{fff0}'..='\u{fffb}',
-    '\u{13430}'..='\u{1343f}',
-    '\u{1bca0}'..='\u{1bca3}',
-    '\u{1d173}'..='\u{1d17a}',
-    '\u{e0000}'..='\u{e0fff}',
-];
-
 /// Selects the form of the character before it, as of many emoji: shown, but not alone.
 fn is_variation_selector(letter: char) -> bool {
     matches!(letter, '\u{180b}'..='\u{180d}' | '\u{180f}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
 }
 
+/// Only instructs whoever shows a text, or is not shown at all: of the category Cf, or ignorable by default (Unicode Character
+/// Database, `DerivedCoreProperties.txt`), or a separator of lines or paragraphs. Those of the category Cf that are shown, such
+/// as the Arabic number sign, are no part of it.
 fn is_unseen(letter: char) -> bool {
-    UNSEEN.iter().any(|range| range.contains(&letter))
+    matches!(letter, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}')
+        || matches!(letter, '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(letter, '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}')
+        || matches!(letter, '\u{fff0}'..='\u{fffb}' | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}')
+        || matches!(letter, '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// Returns whether a character is not shown to people as it is. A line break and a tab are among them.

@@ -5,7 +5,7 @@ use connect_api::api::{ConnectApi, Selector};
 use connect_api::error::{Effect, Failure};
 use connect_api::model::{ConnectorStagedDraft, ConnectorUpdate, ConnectorUpdateAction, Repository};
 use connect_api::paging;
-use connect_api::registry::{ConnectorQuery, StagedApi};
+use connect_api::registry::StagedApi;
 use futures::TryStreamExt as _;
 use http::header;
 use jiff::Timestamp;
@@ -51,10 +51,6 @@ fn connector(id: &str) -> Value {
         "repository": {"url": "https://example.com/tax.git", "tag": "v1"}, "private": false, "supportedRegions": [],
         "certified": true,
     })
-}
-
-fn words(words: &[&str]) -> Vec<String> {
-    words.iter().map(|word| (*word).to_owned()).collect()
 }
 
 #[tokio::test]
@@ -178,7 +174,7 @@ async fn lists_are_read_page_after_page_and_no_id_comes_twice() {
     .await;
     let api = remote.client();
     let expected: Vec<_> = (1..=250).map(|id| id.to_string()).collect();
-    let query = ConnectorQuery { sort: words(&["a", "b"]), ..ConnectorQuery::default() };
+    let query = ["a", "b"].map(|word| ("sort", word.to_owned())).to_vec();
     let found: Vec<_> = paging::connectors(&api, &query).map_ok(|found| found.id).try_collect().await.expect("pages");
     assert_eq!(found, expected);
     let found: Vec<_> = paging::connectors_staged(&api).map_ok(|found| found.id).try_collect().await.expect("pages");
@@ -205,7 +201,7 @@ async fn a_page_that_fails_ends_the_list_with_its_error() {
     })
     .await;
     let api = remote.client();
-    let query = ConnectorQuery::default();
+    let query = Vec::new();
     let mut pages = std::pin::pin!(paging::connectors(&api, &query));
     let mut count = 0;
     let error = loop {

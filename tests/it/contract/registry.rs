@@ -106,7 +106,7 @@ async fn all_of_a_large_registry_that_lists_can_reach_is_read() {
     let catalogue = Catalogue::parse(&json!({"connectors": connectors}).to_string()).expect("it is a catalogue");
     let options = Options { catalogue: Catalogue::built_in().and(catalogue), ..Options::default() };
     let pair = Pair::with(DeploymentPaths::Project, options).await;
-    let query = ConnectorQuery { text: Some("many".into()), ..ConnectorQuery::default() };
+    let query = vec![("text", "many".to_owned())];
     let found: Vec<Connector> = paging::connectors(&pair.client, &query).try_collect().await.expect("pages");
     assert_eq!(found.len(), 10_500);
 }

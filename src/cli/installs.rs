@@ -134,12 +134,6 @@ impl<'a> Install<'a> {
     pub(super) fn namespace(&self) -> String {
         self.value("--operator-namespace").map_or_else(|| self.deployment.namespace().unwrap_or_default(), Into::into)
     }
-
-    /// Returns the name of its service account.
-    pub(super) fn service_account(&self) -> String {
-        let pod = self.deployment.spec.as_ref().and_then(|spec| spec.template.spec.as_ref());
-        pod.and_then(|pod| pod.service_account_name.clone()).unwrap_or_else(|| "default".to_owned())
-    }
 }
 
 #[cfg(test)]
@@ -186,7 +180,7 @@ mod tests {
         assert!(install.has("--leader-elect") && !install.has("--require-secret-label"));
         assert_eq!(install.values("--watch-namespaces"), ["shop", "tax"]);
         assert_eq!(install.lease().map(|lease| lease.to_string()).as_deref(), Some("system/one"));
-        assert_eq!((install.namespace().as_str(), install.service_account().as_str()), ("system", "default"));
+        assert_eq!(install.namespace(), "system");
         for (namespace, watched) in [(Some("tax"), true), (Some("oms"), false), (None, false)] {
             assert_eq!(install.watches(namespace), watched, "{namespace:?}");
         }

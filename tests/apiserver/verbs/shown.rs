@@ -25,7 +25,7 @@ async fn a_live_deployment_is_shown_with_its_project() {
     for arguments in [
         &["-n", &namespace, "status", "tax"][..],
         &["status", "-n", &namespace, "tax"],
-        &["--context", "local", "-n", &namespace, "--as", "admin", "--as-group", "system:masters", "status", "tax"],
+        &["status", "tax", "--context", "local", "-n", &namespace, "--as", "admin", "--as-group", "system:masters"],
         &["-n", &namespace, "deployments", "list", "--project", "shop"],
         &["deployments", "-n", &namespace, "list", "--project", "shop", "-o", "wide"],
     ] {
@@ -47,9 +47,9 @@ async fn a_live_deployment_is_shown_with_its_project() {
     let everywhere = printed(sandbox, &["tree", "--all-namespaces", "-o", "wide"]).await;
     assert!(everywhere.lines().any(|line| line.starts_with(&namespace) && line.contains("ConnectProject/shop")));
     for (verb, expected) in [
-        (&["-A", "status", "--all", "-o", "name"][..], "connectordeployment.connect-operator.io/tax"),
-        (&["-A", "tree"], &namespace),
-        (&["-A", "doctor", "--operator-namespace", &namespace], "needed in all namespaces"),
+        (&["status", "--all", "-A", "-o", "name"][..], "connectordeployment.connect-operator.io/tax"),
+        (&["tree", "-A"], &namespace),
+        (&["doctor", "-A", "--operator-namespace", &namespace], "ok       CRDs"),
     ] {
         // Of other tests, too, whose deployments need not be healthy.
         let (_, shown, stderr) = run(sandbox, verb).await;

@@ -1,12 +1,10 @@
 //! `doctor`: checks what the operator and its users need, and reports what is missing with the remedy.
 //!
-//! Reads the cluster only. Next: `rights` asks the API server for permissions; `install` and `reported` interpret what was
-//! read; `finding` writes it.
+//! Reads the cluster only. Next: `install` and `reported` interpret what was read; `finding` writes it.
 
 mod finding;
 mod install;
 mod reported;
-mod rights;
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -17,13 +15,12 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, Client};
 
 use self::finding::{Finding, Level, count, text, value};
-use self::rights::Subject;
 use super::failure::Failed;
 use super::kind::{Resource, ResourceType};
 use super::output::Data;
 use super::selection::{list, read};
-use crate::cli::cluster::{AllNamespaces, ClusterOptions, Connection};
-use crate::cli::installs::{self, CLUSTER_PROJECTS, Install};
+use crate::cli::cluster::{AllNamespaces, ClusterOptions};
+use crate::cli::installs::{self, Install};
 use crate::cli::printing::print;
 use crate::crd::ProjectKind;
 use crate::error_text::with_causes;
@@ -46,8 +43,8 @@ Examples:
 
 /// Check what the operator and its users need, and show what is missing with the remedy.
 ///
-/// Checks the CRDs, your permissions and those of the operator, its Deployment and the holder of its Lease, and which
-/// resources are not Ready. Changes nothing and calls only the API server.
+/// Checks the CRDs, the operator's Deployment and the holder of its Lease, and which resources are not Ready. Changes
+/// nothing and calls only the API server.
 ///
 /// Exits with 1 if it found a problem, and with 0 if it found only warnings, which are also what it could not check.
 #[derive(Clone, Debug, clap::Args)]
@@ -68,6 +65,9 @@ pub(in crate::cli) struct Doctor {
     everywhere: AllNamespaces,
 }
 
+/// What helps a user who may not read what a check needs.
+const MAY_NOT: &str = "Run the check as a user who may, or limit it with --namespace and --operator-namespace.";
+
 /// Prints what was found. The exit code is that of a failure if there is a problem.
 ///
 /// # Errors
@@ -76,8 +76,6 @@ pub(in crate::cli) async fn doctor(args: Doctor) -> Result<ExitCode, Failed> {
     let (client, namespace) = args.place.client().await.map_err(Failed::Cluster)?;
     let namespace = (!args.everywhere.given).then_some(namespace.as_str());
     let mut findings = crds(served_crds::missing(&client).await)?;
-    let yours = rights::check(&client, Subject::User, &rights::OF_USER, namespace).await;
-    findings.extend(known(Subject::User.check(), yours)?);
     let (resources, unreadable) = resources(&client, namespace).await?;
     let (operators, unknown) = match installs::list(&client, args.operator_namespace.as_deref()).await {
         Ok(operators) if operators.is_empty() => (operators, vec![install::none()]),
@@ -85,7 +83,7 @@ pub(in crate::cli) async fn doctor(args: Doctor) -> Result<ExitCode, Failed> {
         Err(error) => (Vec::new(), known(install::DEPLOYMENT, Err(error))?),
     };
     findings.extend(unknown);
-    findings.extend(operators_of(&client, &args.place.connection, namespace, &operators).await?);
+    findings.extend(operators_of(&client, &operators).await?);
     findings.extend(unreadable);
     for resource_type in ResourceType::ALL {
         findings.extend(reported::not_ready(resource_type, &resources, super::program()));
@@ -122,9 +120,8 @@ fn crds(missing: Result<Vec<String>, kube::Error>) -> Result<Vec<Finding>, kube:
 fn known(check: &'static str, found: Result<Vec<Finding>, kube::Error>) -> Result<Vec<Finding>, kube::Error> {
     match found {
         Err(kube::Error::Api(status)) if status.code == 403 => {
-            let remedy = "Run the check as a user who may, or limit it with --namespace and --operator-namespace.";
             let message = format!("not checked: {}", status.message);
-            Ok(vec![Finding::new(Level::Warning, check, message, remedy)])
+            Ok(vec![Finding::new(Level::Warning, check, message, MAY_NOT)])
         }
         found => found,
     }
@@ -138,8 +135,12 @@ async fn resources(client: &Client, namespace: Option<&str>) -> Result<(Vec<Reso
         let check = resource_type.kind();
         let objects = match list(client, namespace, resource_type, None).await {
             Ok(objects) => objects,
-            // The check of the CRDs, or that of the rights, reports it with a remedy.
-            Err(Failed::NotInstalled(_) | Failed::Forbidden { .. }) => continue,
+            // The check of the CRDs reports it with a remedy.
+            Err(Failed::NotInstalled(_)) => continue,
+            Err(error @ Failed::Forbidden { .. }) => {
+                findings.push(Finding::new(Level::Warning, check, format!("not checked: {error}"), MAY_NOT));
+                continue;
+            }
             Err(error) => return Err(error),
         };
         for object in objects {
@@ -164,53 +165,15 @@ async fn resources(client: &Client, namespace: Option<&str>) -> Result<(Vec<Reso
     Ok((resources, findings))
 }
 
-/// Checks the operators, their Leases and their rights.
-async fn operators_of(
-    client: &Client,
-    connection: &Connection,
-    namespace: Option<&str>,
-    operators: &[Deployment],
-) -> Result<Vec<Finding>, Failed> {
+/// Checks the operators and their Leases.
+async fn operators_of(client: &Client, operators: &[Deployment]) -> Result<Vec<Finding>, Failed> {
     let mut findings: Vec<Finding> = operators.iter().map(install::deployment).collect();
-    let installs: Vec<Install<'_>> = operators.iter().filter_map(Install::of).collect();
-    let leases: BTreeSet<LeaseName> = installs.iter().filter_map(Install::lease).collect();
+    let installs = operators.iter().filter_map(Install::of);
+    let leases: BTreeSet<LeaseName> = installs.filter_map(|install| install.lease()).collect();
     for name in leases {
         let found = Api::<Lease>::namespaced(client.clone(), &name.namespace).get_opt(&name.name).await;
         let found = found.map(|found| vec![install::lease(&name, found.as_ref(), Clock::system().now())]);
         findings.extend(known(install::LEASE, found)?);
-    }
-    for install in &installs {
-        let (own, name) = (install.namespace(), install.service_account());
-        let who = format!("the service account {own}/{name}");
-        let subject = Subject::Operator(&who);
-        let account = Some(format!("system:serviceaccount:{own}:{name}"));
-        let as_account = Connection { user: account, groups: Vec::new(), ..connection.clone() };
-        let (client, _) = as_account.client(None).await.map_err(Failed::Cluster)?;
-        findings.extend(known(subject.check(), of_operator(&client, subject, install, namespace).await)?);
-    }
-    Ok(findings)
-}
-
-/// Checks the rights of an operator, in its own namespace and in the one that is checked, if it watches it.
-async fn of_operator(
-    client: &Client,
-    subject: Subject<'_>,
-    install: &Install<'_>,
-    namespace: Option<&str>,
-) -> Result<Vec<Finding>, kube::Error> {
-    let own = install.namespace();
-    let mut in_own = rights::OWN.to_vec();
-    let mut findings = Vec::new();
-    if install.has(CLUSTER_PROJECTS) {
-        in_own.extend(rights::SHARED_OWN);
-        findings.extend(rights::check(client, subject, &rights::SHARED, None).await?);
-        findings.extend(rights::check(client, subject, &rights::SHARED_EVENTS, Some(rights::CLUSTER_EVENTS)).await?);
-    }
-    findings.extend(rights::check(client, subject, &in_own, Some(&own)).await?);
-    if install.watches(namespace) {
-        // An operator of all namespaces needs its rights in all of them.
-        let place = namespace.filter(|_| install.watches_some());
-        findings.extend(rights::check(client, subject, &rights::WATCHED, place).await?);
     }
     Ok(findings)
 }

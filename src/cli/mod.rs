@@ -8,12 +8,9 @@ mod crds;
 mod demo;
 mod dev_server;
 mod installs;
-mod live;
-mod official;
 mod plan;
 mod printing;
 mod reach;
-mod regions;
 mod resources;
 pub mod run;
 mod text;
@@ -22,7 +19,7 @@ use crate::cli::printing::tell;
 use std::path::Path;
 use std::process::{ExitCode, Termination};
 
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use connect_api::http::{Authorities, BuildError};
 
 use crate::telemetry::{self, LogFormat};
@@ -85,21 +82,13 @@ enum Command {
 /// Returns the clap definition of the command line.
 #[must_use]
 pub fn command() -> clap::Command {
-    official::with_words(cluster::everywhere(Cli::command()))
-}
-
-fn parse() -> Result<Cli, clap::Error> {
-    let mut command = command();
-    let matches = command.try_get_matches_from_mut(std::env::args_os())?;
-    official::check(&mut command, &matches)?;
-    cluster::check(&mut command, &matches)?;
-    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    Cli::command()
 }
 
 /// Parses the arguments of the process and runs the command.
 #[must_use]
 pub fn main() -> ExitCode {
-    let cli = match parse() {
+    let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
             // A closed pipe is not an error. The exit code cannot be clap's 2, which has another meaning here.

@@ -33,11 +33,6 @@ fn print_to(mut output: impl Write, text: &str) -> io::Result<()> {
     }
 }
 
-/// Returns the columns of the terminal on standard output; `None` if it is not a terminal, whatever standard error is.
-pub(super) fn columns() -> Option<u16> {
-    terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0)
-}
-
 /// Quotes a path or name as one word of a shell.
 pub(super) fn quoted(word: impl AsRef<OsStr>) -> String {
     let text = word.as_ref().to_string_lossy();
@@ -47,11 +42,6 @@ pub(super) fn quoted(word: impl AsRef<OsStr>) -> String {
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))
     }
-}
-
-/// Returns an option as a user types it, after a blank; empty without a value.
-pub(super) fn option(name: &str, value: Option<impl AsRef<OsStr>>) -> String {
-    value.map(|value| format!(" --{name} {}", quoted(value))).unwrap_or_default()
 }
 
 #[cfg(test)]

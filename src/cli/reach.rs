@@ -7,7 +7,6 @@ use connect_api::client_context::ClientContext;
 use connect_api::hosts::{AllowedHosts, BadPattern};
 use connect_api::http::Limits;
 
-use super::printing::option;
 use super::{CaFileError, authorities};
 use crate::operator::clients::connect_factory::HttpFactory;
 
@@ -47,12 +46,6 @@ impl Reach {
     /// Returns the given hosts; `None`: there are none, and the command decides.
     pub(super) fn given(&self) -> Option<&[String]> {
         Some(self.allowed_api_hosts.as_slice()).filter(|hosts| !hosts.is_empty())
-    }
-
-    /// Returns the given options as a user types them, each after a blank.
-    pub(super) fn options(&self) -> String {
-        let hosts = self.given().map(|hosts| hosts.join(","));
-        option("allowed-api-hosts", hosts) + &option("ca-file", self.ca_file.as_ref())
     }
 
     /// Returns a factory for clients that may call the given hosts, otherwise those of commercetools; and in both cases

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use connect_api::text::{escaped, is_unsafe, one_line};
+use connect_api::text::{clean, escaped, is_unsafe, one_line};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// Returns how long ago a time is, as kubectl prints it: `45s`, `4m30s`, `3h`, `2d`.
 pub(in crate::cli) fn age(since: Timestamp, now: Timestamp) -> String {
@@ -45,47 +45,13 @@ pub(in crate::cli) fn json(value: &Value) -> String {
 /// # Errors
 /// If it cannot be written.
 pub(in crate::cli) fn yaml(value: &Value) -> Result<String, String> {
-    let whole = value.to_string();
-    let is_free = |mark: &String| !whole.contains(mark.as_str());
-    // The library escapes only some of the characters that are not shown. So another word takes the place of a text
-    // with one of them, until the library has written the others.
-    let mark = (0..u32::MAX).map(|number| format!("quoted{number}at")).find(is_free).unwrap_or_default();
-    let mut texts = Vec::new();
-    let value = set_aside(value, &mark, &mut texts);
-    let written = serde_saphyr::to_string(&value).map_err(|error| error.to_string())?;
-    let mut pieces = written.split(&mark);
-    let mut document = pieces.next().unwrap_or_default().to_owned();
-    for piece in pieces {
-        let (number, rest) = piece.split_once('.').unwrap_or((piece, ""));
-        let text = number.parse::<usize>().ok().and_then(|number| texts.get(number));
-        document += &quoted(text.map(String::as_str).unwrap_or_default());
-        document += rest;
+    let written = serde_saphyr::to_string(value).map_err(|error| error.to_string())?;
+    if clean(&written) == written {
+        return Ok(written);
     }
-    Ok(document)
-}
-
-/// Replaces each text that must be quoted by the mark and its number in `texts`.
-fn set_aside(value: &Value, mark: &str, texts: &mut Vec<String>) -> Value {
-    let word = |text: &str, texts: &mut Vec<String>| {
-        if !text.contains(|letter| is_unsafe(letter) && !matches!(letter, '\n' | '\t')) {
-            return text.to_owned();
-        }
-        texts.push(text.to_owned());
-        format!("{mark}{}.", texts.len() - 1)
-    };
-    match value {
-        Value::String(text) => Value::String(word(text, texts)),
-        Value::Array(items) => items.iter().map(|item| set_aside(item, mark, texts)).collect(),
-        Value::Object(members) => {
-            let mut replaced = Map::new();
-            for (name, member) in members {
-                let name = word(name, texts);
-                replaced.insert(name, set_aside(member, mark, texts));
-            }
-            Value::Object(replaced)
-        }
-        other => other.clone(),
-    }
+    // The library does not escape every character that is not shown. JSON is YAML, and has these in texts only.
+    let shown = |letter: char| if is_unsafe(letter) { format!("\\U{:08x}", u32::from(letter)) } else { letter.into() };
+    Ok(value.to_string().chars().map(shown).chain(["\n".to_owned()]).collect())
 }
 
 /// Returns a text in double quotes (YAML 1.2, section 7.3.1).

@@ -4,20 +4,18 @@ use crate::cli::printing::tell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use connect_api::model::Deployment;
 use connect_api::{ConnectApi as _, Selector};
 use kube::api::{DynamicObject, ListParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
 
 use super::export::manifests;
-use super::manifests::Target;
+use super::manifests::print_manifests;
 use super::project::Project;
-use super::{Failed, absent};
-use crate::cli::cluster::is_resource;
+use super::{Failed, existing};
 use crate::cli::printing::print;
-use crate::cli::resources::{self, ResourceType, TIMEOUT, await_ready, program};
-use crate::crd::{ConnectorDeployment, ManagementPolicy, ProjectRef, parse_duration};
+use crate::cli::resources::{self, ResourceType, TIMEOUT, await_ready};
+use crate::crd::{ConnectorDeployment, parse_duration};
 use crate::names;
 use crate::operator::cluster::objects::secret;
 use crate::operator::deployment::intent;
@@ -70,55 +68,22 @@ pub(in crate::cli) struct Adopt {
 /// # Errors
 /// If the deployment or its resource does not exist, a Secret lacks a key, or the cluster refuses something.
 pub(in crate::cli) async fn run(args: Adopt) -> Result<(), Failed> {
-    if is_resource(&args.key) {
-        let list = format!("`{} deployments list{}`", program(), args.project.options());
-        return Err(Failed::Argument(format!("{} is no key of a deployment: {list} shows the keys", args.key)));
-    }
     if args.take_over {
         return take_over(&args).await;
     }
     let (client, known) = args.project.client_and_manifest().await?;
     let selector = Selector::Key(args.key.clone());
-    let Some(deployment) = client.deployment(&selector).await? else {
-        return Err(absent(&client, selector, &args.project.options()).await);
-    };
+    let deployment = existing("deployment", selector.clone(), client.deployment(&selector).await?)?;
     let (manifests, _) = manifests(&known, &[&deployment]);
     if args.apply {
         let (client, namespace) = args.project.cluster().await?;
-        let others = all(&client, &namespace).await?;
-        if let Some(why) = taken(&others, &known.reference, &deployment, &manifests) {
-            let take_over =
-                format!("{} adopt {}{} --take-over", program(), args.key, args.project.options_in(namespace));
-            return Err(Failed::Argument(format!("{why}, so nothing is applied; to have it managed: {take_over}")));
-        }
         return apply(&args, &manifests, &client, &namespace).await;
     }
-    Target::default().write(&manifests)?;
+    print_manifests(&manifests)?;
     if args.project.is_of_cluster() {
-        let (_, namespace) = args.project.cluster().await?;
-        tell!("Next: {} adopt {}{} --apply", program(), args.key, args.project.options_in(namespace));
+        tell!("Next: the same command with --apply");
     }
     Ok(())
-}
-
-/// Returns which resource stands for the deployment already, if its name is not among the manifests.
-fn taken(
-    existing: &[ConnectorDeployment],
-    project: &ProjectRef,
-    deployment: &Deployment,
-    manifests: &[Value],
-) -> Option<String> {
-    let is_of_it = |object: &&ConnectorDeployment| {
-        let id = object.status.as_ref().and_then(|status| status.id.as_ref());
-        let key = deployment.key.as_ref().is_some_and(|key| intent::key(object) == *key);
-        object.spec.project_ref == *project && (key || id == Some(&deployment.id))
-    };
-    let name = manifests.iter().find(|it| it["kind"] == ResourceType::Deployment.kind());
-    let name = name.and_then(|it| it["metadata"]["name"].as_str());
-    let object = existing.iter().filter(is_of_it).find(|object| Some(object.name_any().as_str()) != name)?;
-    let observes = object.spec.management_policy == ManagementPolicy::ObserveOnly;
-    let does = if observes { "observes" } else { "is for" };
-    Some(format!("deployment/{} {does} this deployment already", object.name_any()))
 }
 
 async fn apply(args: &Adopt, manifests: &[Value], client: &Client, namespace: &str) -> Result<(), Failed> {
@@ -137,7 +102,7 @@ async fn apply(args: &Adopt, manifests: &[Value], client: &Client, namespace: &s
         applied.map_err(resources::Failed::from)?;
         print(&format!("{}/{name} applied\n", if deployment { "deployment" } else { "secret" }))?;
     }
-    let object = existing(client, namespace, &args.key).await?;
+    let object = resource_of(client, namespace, &args.key).await?;
     await_ready(client, namespace, &object.name_any(), args.timeout).await?;
     let missing = missing(client, namespace, &object).await?;
     for (secret, keys) in &missing {
@@ -145,15 +110,14 @@ async fn apply(args: &Adopt, manifests: &[Value], client: &Client, namespace: &s
     }
     if args.project.is_of_cluster() {
         let start = if missing.is_empty() { "Next" } else { "Then" };
-        let options = args.project.options_in(namespace.to_owned());
-        tell!("{start}: {} adopt {}{options} --take-over", program(), args.key);
+        tell!("{start}: the same command with --take-over in place of --apply");
     }
     Ok(())
 }
 
 async fn take_over(args: &Adopt) -> Result<(), Failed> {
     let (client, namespace) = args.project.cluster().await?;
-    let object = existing(&client, &namespace, &args.key).await?;
+    let object = resource_of(&client, &namespace, &args.key).await?;
     let missing = missing(&client, &namespace, &object).await?;
     if !missing.is_empty() {
         let each = missing.iter().map(|(secret, keys)| format!("the Secret {secret} lacks {}", keys.join(", ")));
@@ -170,14 +134,10 @@ async fn take_over(args: &Adopt) -> Result<(), Failed> {
     Ok(await_ready(&client, &namespace, &name, args.timeout).await?)
 }
 
-async fn all(client: &Client, namespace: &str) -> Result<Vec<ConnectorDeployment>, Failed> {
-    let all = Api::<ConnectorDeployment>::namespaced(client.clone(), namespace).list(&ListParams::default()).await;
-    Ok(all.map_err(resources::Failed::from)?.items)
-}
-
 /// Returns the `ConnectorDeployment` of a remote key.
-async fn existing(client: &Client, namespace: &str, key: &str) -> Result<ConnectorDeployment, Failed> {
-    all(client, namespace).await?.into_iter().find(|object| intent::key(object) == key).ok_or_else(|| {
+async fn resource_of(client: &Client, namespace: &str, key: &str) -> Result<ConnectorDeployment, Failed> {
+    let all = Api::<ConnectorDeployment>::namespaced(client.clone(), namespace).list(&ListParams::default()).await;
+    all.map_err(resources::Failed::from)?.items.into_iter().find(|object| intent::key(object) == key).ok_or_else(|| {
         let remedy = "create it with --apply";
         Failed::Argument(format!("no ConnectorDeployment in the namespace {namespace} has the key {key}: {remedy}"))
     })

@@ -1,16 +1,15 @@
 //! `connectors`: shows published connectors and the variables that they declare.
 
-use clap::Arg;
 use connect_api::http::Query;
 use connect_api::model::{Connector, ConnectorApiClient, DeclaredApplication, DeclaredGlobal, IntegrationType};
 use connect_api::scopes::MANAGE_API_CLIENTS;
 use connect_api::{ConnectApi, paging};
 
-use crate::cli::resources::{Output, RecordType};
+use crate::cli::resources::Output;
 
 use super::output::{Section, list, or_dash, print_records};
 use super::project::Project;
-use super::{Failed, Get, absent_connector, read};
+use super::{Failed, Get, all, existing};
 
 /// Place of variables that belong to no application, as a spec names it.
 const GLOBAL: &str = "globalConfiguration";
@@ -31,18 +30,8 @@ Examples:
   # The variables that a connector declares
   connect-operator connectors get demo-connector --project shop
 
-  # Those of the connector that the ConnectorDeployment tax deploys
-  connect-operator connectors get deployment/tax
-
   # The record of the API
   connect-operator connectors get demo-connector --project shop --output json";
-
-/// Describes the argument that names a connector.
-fn named(name: Arg) -> Arg {
-    let help = "Key of the connector, its id with --id, or a ConnectorDeployment that deploys it as deployment/NAME, which \
-                names the project too";
-    name.help(help)
-}
 
 /// Look connectors up in the registry.
 #[derive(Clone, Debug, clap::Args)]
@@ -59,7 +48,7 @@ enum Command {
     Search(Search),
     /// Show one published connector: its applications, the variables that they declare, and the scopes of the API client
     /// that deploying it generates.
-    #[command(after_long_help = GET_EXAMPLES, mut_arg("name", named))]
+    #[command(after_long_help = GET_EXAMPLES)]
     Get(Get),
 }
 
@@ -73,21 +62,9 @@ struct Search {
     #[arg(long = "type", value_name = "TYPE")]
     types: Vec<IntegrationType>,
 
-    /// Company of the creator.
-    #[arg(long)]
-    company: Option<String>,
-
     /// true: only connectors that are assigned to this project; false: every connector available to it.
     #[arg(long)]
     private: Option<bool>,
-
-    /// Sort expression of the API; may be repeated.
-    #[arg(long)]
-    sort: Vec<String>,
-
-    /// Maximum number of results. Default: all, up to the 10,500 that the API returns.
-    #[arg(long, value_name = "NUMBER")]
-    limit: Option<usize>,
 
     #[command(flatten)]
     project: Project,
@@ -105,15 +82,12 @@ pub(in crate::cli) async fn run(arguments: Connectors) -> Result<(), Failed> {
         Command::Search(search) => {
             let client = search.project.client().await?;
             let query = query(&search);
-            let found = read("connectors", paging::connectors(&client, &query), search.limit).await?;
+            let found = all(paging::connectors(&client, &query)).await?;
             print_records(search.output, &found, || vec![table(&found)])?;
         }
         Command::Get(get) => {
-            let (selector, project) = get.name.find(get.project, RecordType::Connector).await?;
-            let client = project.client().await?;
-            let Some(connector) = client.connector(&selector).await? else {
-                return Err(absent_connector(&client, selector, &project.options()).await);
-            };
+            let (client, selector) = (get.project.client().await?, get.name.selector());
+            let connector = existing("connector", selector.clone(), client.connector(&selector).await?)?;
             print_records(get.output, &connector, || {
                 let applications = connector.configurations.as_deref().unwrap_or_default();
                 vec![
@@ -132,10 +106,8 @@ pub(in crate::cli) async fn run(arguments: Connectors) -> Result<(), Failed> {
 fn query(search: &Search) -> Query {
     let text = search.text.iter().map(|text| ("text", text.clone()));
     let private = search.private.iter().map(|private| ("private", private.to_string()));
-    let company = search.company.iter().map(|company| ("creator.company", company.clone()));
     let types = search.types.iter().map(|word| ("integrationTypes", word.to_string()));
-    let sort = search.sort.iter().map(|sort| ("sort", sort.clone()));
-    text.chain(private).chain(company).chain(types).chain(sort).collect()
+    text.chain(private).chain(types).collect()
 }
 
 /// Returns the table of the results for `text`, with these variables instead of the environment of the process.
@@ -146,8 +118,8 @@ fn query(search: &Search) -> Query {
 pub(in crate::cli) async fn search(variable: impl Fn(&str) -> Option<String>, text: &str) -> Result<String, Failed> {
     let client = super::project::client_of(variable)?;
     let query = vec![("text", text.to_owned())];
-    let found = super::first(paging::connectors(&client, &query), None).await?;
-    Ok(super::output::text(&[table(&found).shown(false)], None))
+    let found = all(paging::connectors(&client, &query)).await?;
+    Ok(super::output::text(&[table(&found).shown(false)]))
 }
 
 fn table(connectors: &[Connector]) -> Section {

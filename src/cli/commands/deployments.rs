@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use clap::Arg;
 use connect_api::model::Deployment;
 use connect_api::{ConnectApi, paging};
 
-use crate::cli::resources::{Output, RecordType};
+use crate::cli::resources::Output;
 
 use super::output::{Section, list, or_dash, print_records};
 use super::project::Project;
-use super::{Failed, Get, absent, export, read};
+use super::{Failed, Get, all, existing, export};
 
 const LIST_EXAMPLES: &str = "\
 Examples:
@@ -22,22 +21,12 @@ Examples:
 
 const GET_EXAMPLES: &str = "\
 Examples:
-  # Status, report and URLs of the deployment of the ConnectorDeployment tax
-  connect-operator deployments get deployment/tax
-
-  # The same for any deployment of a project, by its key
+  # Status, report and URLs of a deployment, by its key
   connect-operator deployments get shop_tax --project shop
 
   # The record of the API, by the id of the deployment
   connect-operator deployments get --id 3d9a2f4e-7c51-4b8e-9a6d-1f0c5e8b2a47 \\
     --project shop --output json";
-
-/// Describes the argument that names a deployment.
-fn named(name: Arg) -> Arg {
-    let help = "Key of the deployment, its id with --id, or its ConnectorDeployment as deployment/NAME, which names the \
-                project too";
-    name.help(help)
-}
 
 /// Show deployments.
 #[derive(Clone, Debug, clap::Args)]
@@ -53,7 +42,7 @@ enum Command {
     #[command(after_long_help = LIST_EXAMPLES)]
     List(List),
     /// Show one deployment: its status, its report and its URLs.
-    #[command(after_long_help = GET_EXAMPLES, mut_arg("name", named))]
+    #[command(after_long_help = GET_EXAMPLES)]
     Get(Get),
     /// Print manifests of existing deployments.
     ///
@@ -66,10 +55,6 @@ enum Command {
 
 #[derive(Clone, Debug, clap::Args)]
 struct List {
-    /// Maximum number of results. Default: all, up to the 10,500 that the API returns.
-    #[arg(long, value_name = "NUMBER")]
-    limit: Option<usize>,
-
     #[command(flatten)]
     project: Project,
 
@@ -83,18 +68,15 @@ struct List {
 /// If the deployment does not exist, or the API cannot be called.
 pub(in crate::cli) async fn run(arguments: Deployments) -> Result<(), Failed> {
     match arguments.command {
-        Command::List(all) => {
-            let client = all.project.client().await?;
-            let found = read("deployments", paging::deployments(&client), all.limit).await?;
+        Command::List(list) => {
+            let client = list.project.client().await?;
+            let found = all(paging::deployments(&client)).await?;
             let found: Vec<&Deployment> = found.iter().map(Arc::as_ref).collect();
-            print_records(all.output, &found, || vec![table(found.iter().copied())])?;
+            print_records(list.output, &found, || vec![table(found.iter().copied())])?;
         }
         Command::Get(get) => {
-            let (selector, project) = get.name.find(get.project, RecordType::Deployment).await?;
-            let client = project.client().await?;
-            let Some(deployment) = client.deployment(&selector).await? else {
-                return Err(absent(&client, selector, &project.options()).await);
-            };
+            let (client, selector) = (get.project.client().await?, get.name.selector());
+            let deployment = existing("deployment", selector.clone(), client.deployment(&selector).await?)?;
             print_records(get.output, &deployment, || {
                 vec![table(std::iter::once(&deployment)), findings(&deployment), applications(&deployment)]
             })?;

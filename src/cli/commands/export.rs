@@ -7,35 +7,30 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use connect_api::model::{ConfigurationValue, Deployment, DeploymentType, RetryPolicy, SecuredValue};
-use connect_api::{Selector, paging};
+use connect_api::paging;
 use serde_json::{Map, Value, json};
 
-use crate::cli::resources::RecordType;
 use crate::crd::ProjectRef;
 use crate::names;
 
-use super::manifests::{Target, report_skipped, with_keys};
+use super::manifests::{print_manifests, report_skipped, with_keys};
 use super::project::{Known, Project};
-use super::{Failed, LONGEST_NAME, keys, label, read};
+use super::{Failed, LONGEST_NAME, all, label};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   # One deployment
   connect-operator deployments export tax --project shop > exported.yaml
 
-  # All of them, each resource as a file
-  connect-operator deployments export --project shop --output-dir exported";
+  # All of them
+  connect-operator deployments export --project shop > exported.yaml";
 
-/// What to export, and where to.
+/// What to export.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Export {
-    /// Keys of the records, or their resources as TYPE/NAME, such as deployment/tax or staged/kit, which name the project
-    /// too. Default: all.
+    /// Keys of the records. Default: all.
     #[arg(value_name = "KEY")]
     pub(super) keys: Vec<String>,
-
-    #[command(flatten)]
-    pub(super) target: Target,
 
     #[command(flatten)]
     pub(super) project: Project,
@@ -43,17 +38,13 @@ pub(super) struct Export {
 
 /// Writes the manifests; reports on standard error the deployments that cannot be exported.
 pub(super) async fn run(arguments: Export) -> Result<(), Failed> {
-    let (keys, project) = keys(&arguments.keys, arguments.project, RecordType::Deployment).await?;
-    let (client, known) = project.client_and_manifest().await?;
-    let found = read("deployments", paging::deployments(&client), None).await?;
-    let found = match with_keys(found, &keys, |deployment| deployment.key.as_ref()) {
-        Ok(found) => found,
-        Err(key) => return Err(super::absent(&client, Selector::Key(key), &project.options()).await),
-    };
+    let (client, known) = arguments.project.client_and_manifest().await?;
+    let found = all(paging::deployments(&client)).await?;
+    let found = with_keys("deployment", found, &arguments.keys, |deployment| deployment.key.as_ref())?;
     let found: Vec<&Deployment> = found.iter().map(Arc::as_ref).collect();
     let (manifests, left_out) = manifests(&known, &found);
     report_skipped("deployment", &left_out);
-    arguments.target.write(&manifests)
+    print_manifests(&manifests)
 }
 
 /// Returns the manifests, and the ids of deployments that cannot be exported.

@@ -24,26 +24,16 @@ pub(super) use deployments::{Deployments, run as deployments};
 pub(super) use scaffold::{Scaffold, run as scaffold};
 pub(super) use staged::{Staged, run as staged};
 
-use std::cell::Cell;
-
-use connect_api::http::HttpConnect;
 use connect_api::scopes::Right;
-use connect_api::{ApiError, ErrorCode, Selector, paging};
+use connect_api::{ApiError, ErrorCode, Selector};
 use futures::TryStreamExt as _;
 use futures::stream::Stream;
 
 use self::project::Project;
-use super::cluster::is_resource;
-use super::live;
-use super::resources::{self, Output, RecordType, program, similar};
+use super::resources::{self, Output};
 
 /// Maximum length of a name derived from a key (RFC 1123 labels; a Secret name may be longer, but users type names).
 const LONGEST_NAME: usize = 63;
-
-/// Maximum number of records among which a suggestion is searched.
-const SEARCHED: usize = 500;
-/// Maximum number of suggestions.
-const SUGGESTIONS: usize = 3;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -58,16 +48,12 @@ pub(super) enum Failed {
     #[error("{}{}", .0, scopes(.0))]
     Api(#[from] ApiError),
     /// The requested object does not exist.
-    #[error("there is no {what} with the {} in this project; {}", name(.selector), hint(.meant, .list))]
+    #[error("there is no {what} with the {} in this project", name(.selector))]
     Absent {
         /// The kind of object.
         what: &'static str,
         /// Its key or id.
         selector: Selector,
-        /// The command that lists the existing objects, with the options that select the project.
-        list: String,
-        /// Keys that the given one may stand for.
-        meant: Vec<String>,
     },
     /// An argument, or a result that follows from it, is invalid.
     #[error("{0}")]
@@ -91,24 +77,12 @@ fn name(selector: &Selector) -> String {
     }
 }
 
-/// Returns what to try instead of a name that does not exist.
-fn hint(meant: &[String], list: &str) -> String {
-    match meant {
-        [] => format!("try `{} {list}`", program()),
-        meant => format!("did you mean {}?", meant.join(" or ")),
-    }
-}
-
-/// Identifies a record by its key or its id, or by its resource.
+/// Identifies a record by its key or its id.
 #[derive(Clone, Debug, clap::Args)]
 struct RecordName {
     /// Key of the object; its id with --id.
-    #[arg(value_name = "KEY", required = true)]
-    name: Option<String>,
-
-    /// The same, as the official client expects it; a present argument that excludes a required one replaces it.
-    #[arg(long, value_name = "KEY", hide = true, conflicts_with = "name")]
-    key: Option<String>,
+    #[arg(value_name = "KEY")]
+    name: String,
 
     /// Treat the argument as an id instead of a key.
     #[arg(long)]
@@ -116,39 +90,9 @@ struct RecordName {
 }
 
 impl RecordName {
-    fn word(&self) -> &str {
-        self.name.as_deref().or(self.key.as_deref()).unwrap_or_default()
-    }
-
     fn selector(&self) -> Selector {
-        let word = self.word().to_owned();
-        if self.id { Selector::Id(word) } else { Selector::Key(word) }
+        if self.id { Selector::Id(self.name.clone()) } else { Selector::Key(self.name.clone()) }
     }
-
-    /// Returns the selector of the record, and the project that has it: a resource names its own.
-    async fn find(&self, project: Project, of: RecordType) -> Result<(Selector, Project), Failed> {
-        if self.id || !is_resource(self.word()) {
-            return Ok((self.selector(), project));
-        }
-        let (mut found, project) = project.of_resources(&[self.word()], of).await?;
-        Ok((found.remove(0), project))
-    }
-}
-
-/// Returns the keys that the words name, and the project that has them: resources name their own.
-async fn keys(words: &[String], project: Project, of: RecordType) -> Result<(Vec<String>, Project), Failed> {
-    let resources: Vec<&str> = words.iter().map(String::as_str).filter(|word| is_resource(word)).collect();
-    if resources.is_empty() {
-        return Ok((words.to_vec(), project));
-    }
-    if resources.len() < words.len() {
-        return Err(Failed::Argument("give keys, or resources as TYPE/NAME, but not both".to_owned()));
-    }
-    let (found, project) = project.of_resources(&resources, of).await?;
-    let keys = found.into_iter().map(|selector| match selector {
-        Selector::Key(name) | Selector::Id(name) => name,
-    });
-    Ok((keys.collect(), project))
 }
 
 /// Arguments of a command that shows one object.
@@ -164,55 +108,14 @@ struct Get {
     output: Output,
 }
 
-/// Collects the first `most` results, or all.
-async fn first<T>(results: impl Stream<Item = Result<T, ApiError>>, most: Option<usize>) -> Result<Vec<T>, ApiError> {
-    use futures::StreamExt as _;
-    results.take(most.unwrap_or(usize::MAX)).try_collect().await
+/// Collects all results.
+async fn all<T>(results: impl Stream<Item = Result<T, ApiError>>) -> Result<Vec<T>, ApiError> {
+    results.try_collect().await
 }
 
-/// The same, and shows on a terminal how many were read. `what`: the kind of results.
-async fn read<T>(
-    what: &str,
-    results: impl Stream<Item = Result<T, ApiError>>,
-    most: Option<usize>,
-) -> Result<Vec<T>, ApiError> {
-    let count = Cell::new(0_usize);
-    let counted = results.inspect_ok(|_| count.set(count.get() + 1));
-    live::during(&format!("reading {what}"), || format!("{} so far", count.get()), first(counted, most)).await
-}
-
-/// A deployment that does not exist. Without `spec.key`, a ConnectorDeployment deploys under the key `NAMESPACE_NAME`, so
-/// its name alone stands for keys with this end. `options`: those that select the project, for the suggested command.
-async fn absent(client: &HttpConnect, selector: Selector, options: &str) -> Failed {
-    let meant = meant(&selector, paging::deployments(client).map_ok(|it| it.key.clone())).await;
-    Failed::Absent { what: "deployment", selector, list: format!("deployments list{options}"), meant }
-}
-
-/// A published connector that does not exist.
-async fn absent_connector(client: &HttpConnect, selector: Selector, options: &str) -> Failed {
-    let all = Vec::new();
-    let meant = meant(&selector, paging::connectors(client, &all).map_ok(|it| it.key)).await;
-    Failed::Absent { what: "connector", selector, list: format!("connectors search{options}"), meant }
-}
-
-/// A staged connector that does not exist.
-async fn absent_staged(client: &HttpConnect, selector: Selector, options: &str) -> Failed {
-    let meant = meant(&selector, paging::connectors_staged(client).map_ok(|it| it.key)).await;
-    Failed::Absent { what: "staged connector", selector, list: format!("staged export{options}"), meant }
-}
-
-/// Returns the existing keys that end with the given one, otherwise the one that is similar.
-async fn meant(selector: &Selector, keys: impl Stream<Item = Result<Option<String>, ApiError>>) -> Vec<String> {
-    let Selector::Key(key) = selector else { return Vec::new() };
-    // Without a list there is no suggestion; the error is about the key.
-    let keys: Vec<String> = first(keys, Some(SEARCHED)).await.unwrap_or_default().into_iter().flatten().collect();
-    let end = format!("_{key}");
-    let longer: Vec<String> = keys.iter().filter(|key| key.ends_with(&end)).take(SUGGESTIONS).cloned().collect();
-    if longer.is_empty() {
-        similar(key, keys.iter().map(String::as_str)).map(ToOwned::to_owned).into_iter().collect()
-    } else {
-        longer
-    }
+/// Returns the record that was found. `what`: its kind.
+fn existing<T>(what: &'static str, selector: Selector, found: Option<T>) -> Result<T, Failed> {
+    found.ok_or(Failed::Absent { what, selector })
 }
 
 /// Converts a key to an object name (RFC 1123 label).

@@ -1,16 +1,15 @@
-//! Output formats: tables that fit the terminal, or the records of the API as JSON or YAML.
+//! Output formats: tables, or the records of the API as JSON or YAML.
 //!
 //! In every format, secured values are removed from a record before it is printed.
 
 use std::io;
 
-use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::cli::printing::{columns, print};
+use crate::cli::printing::print;
 use crate::cli::resources::{Form, Output};
-use crate::cli::text::{json, yaml};
+use crate::cli::text::{columns, json, plain, yaml};
 
 /// A part of a table, separated by a blank line.
 pub(super) struct Section {
@@ -47,9 +46,9 @@ pub(super) fn print_records(
 ) -> io::Result<()> {
     // Written in one piece, because the reader may stop early.
     print(&match output.form() {
-        None | Some(Form::Wide | Form::Table) => {
+        None | Some(Form::Wide) => {
             let sections: Vec<_> = table().into_iter().map(|section| section.shown(output.is_wide())).collect();
-            text(&sections, columns())
+            text(&sections)
         }
         Some(Form::Name) => keys(&serde_json::to_value(result)?),
         Some(Form::Json) => json(&without_secrets(serde_json::to_value(result)?)),
@@ -57,26 +56,16 @@ pub(super) fn print_records(
     })
 }
 
-/// Formats the tables for a terminal of `width` columns.
-pub(super) fn text(sections: &[Section], width: Option<u16>) -> String {
-    let shown: Vec<_> = sections.iter().filter(|section| sections.len() == 1 || !section.rows.is_empty()).collect();
-    let tables: Vec<_> = shown.iter().map(|section| table(section, width)).collect();
-    tables.join("\n")
+/// Formats the tables, with a blank line between them.
+pub(super) fn text(sections: &[Section]) -> String {
+    let shown = sections.iter().filter(|section| sections.len() == 1 || !section.rows.is_empty());
+    shown.map(table).collect::<Vec<_>>().join("\n")
 }
 
-fn table(section: &Section, width: Option<u16>) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(section.header.clone()).add_rows(section.rows.clone());
-    match width {
-        Some(width) => table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width),
-        // A pipe: one line per row, however long.
-        None => table.set_content_arrangement(ContentArrangement::Disabled),
-    };
-    // Strips the blank before the first column.
-    table
-        .lines()
-        .flat_map(|line| [line.trim_end().strip_prefix(' ').unwrap_or_default().to_owned(), "\n".into()])
-        .collect()
+fn table(section: &Section) -> String {
+    let header = section.header.iter().map(ToString::to_string).collect();
+    let rows = section.rows.iter().map(|row| row.iter().map(|cell| plain(cell)).collect());
+    columns(&std::iter::once(header).chain(rows).collect::<Vec<_>>())
 }
 
 /// Returns the keys of a record or of several, one per line.
@@ -146,24 +135,10 @@ mod tests {
     }
 
     #[test]
-    fn tables_fit_the_terminal_and_are_whole_in_a_pipe() {
-        let long = "a description that is longer than the terminal is wide".to_owned();
-        let rows = [["tax".to_owned(), long.clone()], ["oms".to_owned(), "short".to_owned()]];
-        let sections = [Section::new(["KEY", "DESCRIPTION"], rows.into_iter())];
-        let narrow = text(&sections, Some(30));
-        assert!(narrow.lines().all(|line| line.chars().count() <= 30), "{narrow}");
-        assert!(narrow.lines().count() > 3, "{narrow}");
-        let piped = text(&sections, None);
-        assert_eq!(piped.lines().count(), 3, "{piped}");
-        assert!(piped.starts_with("KEY") && piped.contains(&long), "{piped}");
-        assert!(piped.lines().all(|line| line.trim_end() == line), "{piped}");
-    }
-
-    #[test]
     fn an_empty_list_shows_its_columns_and_an_empty_part_is_left_out() {
         let none = || Section::new(["KEY"], std::iter::empty());
-        assert_eq!(text(&[none()], None), "KEY\n");
+        assert_eq!(text(&[none()]), "KEY\n");
         let one = Section::new(["NAME"], std::iter::once(["tax".to_owned()]));
-        assert_eq!(text(&[one, none()], None), "NAME\ntax\n");
+        assert_eq!(text(&[one, none()]), "NAME\ntax\n");
     }
 }

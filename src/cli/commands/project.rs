@@ -3,10 +3,10 @@
 
 use std::env::VarError;
 
+use connect_api::Rate;
 use connect_api::api::DeploymentPaths;
 use connect_api::hosts::pattern_of;
 use connect_api::http::HttpConnect;
-use connect_api::{Rate, Selector};
 use kube::Client;
 use secrecy::SecretString;
 use serde_json::{Value, json};
@@ -14,10 +14,8 @@ use serde_json::{Value, json};
 use super::{Failed, label};
 use crate::cli::cluster::ClusterOptions;
 use crate::cli::installs::{self, OperatorNamespace};
-use crate::cli::printing::option;
 use crate::cli::reach::{PROJECT_OPTIONS, Reach, ReachError};
-use crate::cli::regions;
-use crate::cli::resources::{self, RecordType, project_argument, record};
+use crate::cli::resources::{self, project_argument};
 use crate::crd::{ClusterConnectProject, ConnectProject, ProjectKind, ProjectRef};
 use crate::error_text::with_causes;
 use crate::names;
@@ -114,9 +112,6 @@ impl Project {
             }
             let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
             let settings = of_environment(variable, &mut hosts)?;
-            if let Some(hint) = region_hint(variable) {
-                tracing::warn!("CTP_REGION: {hint}");
-            }
             let known = manifest(&settings, variable);
             (settings, known)
         };
@@ -128,49 +123,9 @@ impl Project {
         Ok(self.place.client().await.map_err(resources::Failed::Cluster)?)
     }
 
-    /// Returns the records of these resources of the selected namespace, and the project that all of them name.
-    pub(super) async fn of_resources(self, words: &[&str], of: RecordType) -> Result<(Vec<Selector>, Self), Failed> {
-        if self.is_of_cluster() {
-            let why = format!("{} names its project: leave out --project", words.join(" "));
-            return Err(Failed::Argument(why));
-        }
-        let (client, namespace) = self.cluster().await?;
-        let mut selectors = Vec::new();
-        let mut reference: Option<ProjectRef> = None;
-        for word in words {
-            let found = record(&client, &namespace, word, of).await?;
-            if reference.as_ref().is_some_and(|other| *other != found.project) {
-                return Err(Failed::Argument(format!("{}: they name several projects", words.join(" "))));
-            }
-            selectors.push(found.selector);
-            reference = Some(found.project);
-        }
-        let place = ClusterOptions { namespace: Some(namespace), ..self.place.clone() };
-        Ok((selectors, Self { reference, place, ..self }))
-    }
-
     /// Whether --project names a resource of the cluster.
     pub(super) fn is_of_cluster(&self) -> bool {
         self.reference.is_some()
-    }
-
-    /// Returns the given options, with which a command that a message suggests calls the same project.
-    pub(super) fn options(&self) -> String {
-        self.options_with(&self.place)
-    }
-
-    /// The same, for a command that works in `namespace` whatever the context is by then.
-    pub(super) fn options_in(&self, namespace: String) -> String {
-        self.options_with(&ClusterOptions { namespace: Some(namespace), ..self.place.clone() })
-    }
-
-    fn options_with(&self, place: &ClusterOptions) -> String {
-        let word = self.reference.as_ref().map(|reference| match reference.kind {
-            ProjectKind::ConnectProject => reference.name.clone(),
-            ProjectKind::ClusterConnectProject => format!("clusterproject/{}", reference.name),
-        });
-        let operator = option("operator-namespace", self.operator.given());
-        option("project", word) + &place.options() + &operator + &self.reach.options()
     }
 
     async fn of_cluster(&self, reference: &ProjectRef) -> Result<Settings, ProjectError> {
@@ -260,15 +215,6 @@ fn of_environment(
     })
 }
 
-/// Returns a hint about a region that is not known and becomes part of an address. The region may be newer than this
-/// version; if it is misspelt, the error of the address does not name the variable.
-fn region_hint(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
-    if ["CTP_API_URL", "CTP_AUTH_URL"].into_iter().all(|name| variable(name).is_some()) {
-        return None;
-    }
-    regions::hint(&variable("CTP_REGION")?)
-}
-
 /// Returns a `ConnectProject` that matches the environment. It refers to a Secret, and contains no credentials.
 fn manifest(settings: &Settings, variable: impl Fn(&str) -> Option<String>) -> Known {
     let name = label(&settings.project_key);
@@ -300,26 +246,8 @@ pub(super) fn host(address: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::{Args as _, FromArgMatches as _};
 
     use super::*;
-
-    #[test]
-    fn a_suggested_command_repeats_the_given_options() {
-        for (case, given) in [
-            ("none", &[][..]),
-            ("a project", &["--project", "shop"]),
-            ("one that is shared", &["--project", "clusterproject/shop", "--operator-namespace", "operator"]),
-            ("a namespace", &["--project", "shop", "--namespace", "team-a"]),
-            ("a cluster", &["--context", "test", "--kubeconfig", "/tmp/config", "--as", "jane", "--as-group", "dev"]),
-            ("hosts", &["--allowed-api-hosts", "gateway.example", "--ca-file", "/tmp/ca.pem"]),
-        ] {
-            let command = Project::augment_args(clap::Command::new("get").no_binary_name(true));
-            let matches = command.try_get_matches_from(given).expect(case);
-            let project = Project::from_arg_matches(&matches).expect(case);
-            assert_eq!(project.options().trim_start(), given.join(" "), "{case}");
-        }
-    }
 
     const ALL: [(&str, &str); 4] = [
         ("CTP_PROJECT_KEY", "demo"),

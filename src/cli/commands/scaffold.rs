@@ -4,7 +4,7 @@ use connect_api::ConnectApi as _;
 
 use super::project::Project;
 use super::template::{credentials, manifests};
-use super::{Failed, RecordName, absent_connector, label};
+use super::{Failed, RecordName, existing, label};
 use crate::cli::printing::print;
 use crate::cli::text::yaml;
 
@@ -50,9 +50,7 @@ pub(in crate::cli) struct Scaffold {
 pub(in crate::cli) async fn run(args: Scaffold) -> Result<(), Failed> {
     let (client, project) = args.project.client_and_manifest().await?;
     let selector = args.connector.selector();
-    let Some(connector) = client.connector(&selector).await? else {
-        return Err(absent_connector(&client, selector, &args.project.options()).await);
-    };
+    let connector = existing("connector", selector.clone(), client.connector(&selector).await?)?;
     let key = connector.key.as_deref().unwrap_or(&connector.id);
     let name = args.name.unwrap_or_else(|| label(key));
     let mut text = String::new();

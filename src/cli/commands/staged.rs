@@ -5,14 +5,13 @@
 use std::collections::BTreeSet;
 
 use connect_api::model::{ConnectorStaged, IsPreviewable};
-use connect_api::{Selector, paging};
+use connect_api::paging;
 use serde_json::{Value, json};
 
 use super::export::{Export, unique};
-use super::manifests::{report_skipped, with_keys};
+use super::manifests::{print_manifests, report_skipped, with_keys};
 use super::project::Known;
-use super::{Failed, absent_staged, keys, label, read};
-use crate::cli::resources::RecordType;
+use super::{Failed, all, label};
 use crate::crd::ProjectRef;
 use crate::names;
 
@@ -21,8 +20,8 @@ Examples:
   # One staged connector
   connect-operator staged export my-connector --project shop > staged.yaml
 
-  # All of them, each as a file
-  connect-operator staged export --project shop --output-dir staged";
+  # All of them
+  connect-operator staged export --project shop > staged.yaml";
 
 /// Export staged connectors.
 #[derive(Clone, Debug, clap::Args)]
@@ -47,23 +46,19 @@ enum Command {
 /// # Errors
 /// If a staged connector does not exist, the API cannot be called, or a file cannot be written.
 pub(in crate::cli) async fn run(Staged { command: Command::Export(arguments) }: Staged) -> Result<(), Failed> {
-    let (keys, project) = keys(&arguments.keys, arguments.project, RecordType::Staged).await?;
-    let (client, known) = project.client_and_manifest().await?;
-    let found = read("staged connectors", paging::connectors_staged(&client), None).await?;
-    let found = match with_keys(found, &keys, |staged| staged.key.as_ref()) {
-        Ok(found) => found,
-        Err(key) => return Err(absent_staged(&client, Selector::Key(key), &project.options()).await),
-    };
+    let (client, known) = arguments.project.client_and_manifest().await?;
+    let found = all(paging::connectors_staged(&client)).await?;
+    let found = with_keys("staged connector", found, &arguments.keys, |staged| staged.key.as_ref())?;
     let (manifests, left_out) = manifests(&known, &found);
     report_skipped("staged connector", &left_out);
-    arguments.target.write(&manifests)
+    print_manifests(&manifests)
 }
 
 /// Returns the manifests, and the ids of staged connectors that cannot be exported.
-fn manifests(project: &Known, all: &[ConnectorStaged]) -> (Vec<Value>, Vec<String>) {
+fn manifests(project: &Known, found: &[ConnectorStaged]) -> (Vec<Value>, Vec<String>) {
     let mut manifests: Vec<Value> = project.manifest.iter().cloned().collect();
     let (mut taken, mut left_out) = (BTreeSet::new(), Vec::new());
-    for staged in all {
+    for staged in found {
         let Some(key) = &staged.key else {
             left_out.push(staged.id.clone());
             continue;

@@ -19,7 +19,6 @@ mod simulation;
 mod staged;
 mod stop;
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -31,10 +30,8 @@ use self::remote::Remotes;
 use self::report::{Form, Planning, Report};
 use super::cluster::ClusterOptions;
 use super::installs::{self, Install, OperatorNamespace};
-use super::live;
 use super::printing::print_coloured;
 use super::reach::{Reach, ReachError};
-use super::regions;
 use crate::error_text::with_causes;
 use crate::names;
 use crate::operator::clients::connect_factory::HttpFactory;
@@ -87,7 +84,7 @@ pub(super) struct Args {
     recursive: bool,
 
     /// Do not ask the cluster: plan with the files alone, and with the remote if there are credentials.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["context", "kubeconfig", "user", "groups"])]
     local: bool,
 
     /// Exit with 2 if something would happen at the remote and there is no problem.
@@ -145,8 +142,7 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, PlanError> {
     if documents.is_empty() {
         return Err(PlanError::Nothing);
     }
-    let step = RefCell::new(if args.local { "checking the files" } else { "reading the cluster" }.to_owned());
-    let report = live::during("planning", || step.borrow().clone(), Box::pin(report(&args, &documents, &step))).await?;
+    let report = Box::pin(report(&args, &documents)).await?;
     print_coloured(&report.text(args.output))?;
     Ok(if report.has_problems() {
         ExitCode::FAILURE
@@ -157,8 +153,8 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, PlanError> {
     })
 }
 
-/// Makes the plan of these manifests. `step`: what is planned at the moment.
-async fn report(args: &Args, documents: &[Document], step: &RefCell<String>) -> Result<Report, PlanError> {
+/// Makes the plan of these manifests.
+async fn report(args: &Args, documents: &[Document]) -> Result<Report, PlanError> {
     let (client, namespace) = if args.local {
         (None, args.place.namespace.clone().unwrap_or_else(|| "default".to_owned()))
     } else {
@@ -189,37 +185,18 @@ async fn report(args: &Args, documents: &[Document], step: &RefCell<String>) -> 
     let projected_cluster = projected_cluster::projected_cluster(client, settings, documents).await?;
     let (mut staged, mut outcomes) = (Vec::new(), BTreeMap::new());
     for (object_ref, planned) in &projected_cluster.staged {
-        *step.borrow_mut() = format!("staged/{}", object_ref.name);
         let outcome = plan_staged(&projected_cluster, &mut remotes, &planned.after).await?;
         staged.push(Planning::staged(planned, outcome.clone()));
         outcomes.insert(object_ref.clone(), outcome);
     }
     let mut deployments = Vec::new();
     for (object_ref, planned) in &projected_cluster.planned {
-        *step.borrow_mut() = format!("deployment/{}", object_ref.name);
         let named = planned.after.spec.connector.staged_ref.as_ref();
         let follows = named.and_then(|named| outcomes.get(&ObjectRef::staged(&object_ref.namespace, &named.name)));
         let outcome = plan(&projected_cluster, &mut remotes, &key, planned, follows).await?;
         deployments.push(Planning::deployment(planned, outcome));
     }
-    let mut notes = projected_cluster.notes.into_inner();
-    notes.extend(documents.iter().filter_map(region_note));
-    Ok(Report::of((deployments, staged), projected_cluster.invalid, notes))
-}
-
-/// Returns a note about a region that is not known: more regions may be added, so it is no problem. With both URLs of a
-/// project, its region is part of no address.
-fn region_note(document: &Document) -> Option<String> {
-    let spec = &document.body["spec"];
-    if document.group != names::GROUP || (spec["apiUrl"].is_string() && spec["authUrl"].is_string()) {
-        return None;
-    }
-    let region = spec["region"].as_str()?;
-    // Anything else is refused, and may not even be printable.
-    if !region.chars().all(|it| it.is_ascii_alphanumeric() || "-_.".contains(it)) {
-        return None;
-    }
-    Some(format!("{} {}: {}", document.kind, document.name, regions::hint(region)?))
+    Ok(Report::of((deployments, staged), projected_cluster.invalid, projected_cluster.notes.into_inner()))
 }
 
 /// Returns a factory for clients that may call the hosts that the operator may call, if they can be read.
@@ -231,44 +208,4 @@ fn factory(installs: &[&Install<'_>], args: &Args) -> Result<HttpFactory, PlanEr
         }
     }
     Ok(args.reach.factory(&[])?)
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    fn document(kind: &str, group: &str, spec: &Value) -> Document {
-        let (origin, name) = ("a file".to_owned(), "shop".to_owned());
-        let body = json!({"spec": spec});
-        Document { origin, kind: kind.to_owned(), group: group.to_owned(), namespace: None, name, body }
-    }
-
-    #[test]
-    fn a_region_that_is_not_known_is_noted_if_it_matters() {
-        let (api, auth) = (json!("https://api.internal"), json!("https://auth.internal"));
-        for (case, kind, group, spec, noted) in [
-            ("a known one", "ConnectProject", names::GROUP, json!({"region": "us-east-2.aws"}), false),
-            ("none", "ConnectProject", names::GROUP, json!({}), false),
-            ("no URL", "ConnectProject", names::GROUP, json!({"region": "mars.aws"}), true),
-            ("one URL", "ConnectProject", names::GROUP, json!({"region": "mars.aws", "apiUrl": api}), true),
-            ("the other", "ConnectProject", names::GROUP, json!({"region": "mars.aws", "authUrl": auth}), true),
-            (
-                "both URLs",
-                "ConnectProject",
-                names::GROUP,
-                json!({"region": "mars.aws", "apiUrl": api, "authUrl": auth}),
-                false,
-            ),
-            ("of a deployment", "ConnectorDeployment", names::GROUP, json!({"region": "mars.aws"}), true),
-            ("another group", "Bucket", "example.com", json!({"region": "mars.aws"}), false),
-            ("not printable", "ConnectProject", names::GROUP, json!({"region": "\u{1b}[31m"}), false),
-        ] {
-            let note = region_note(&document(kind, group, &spec));
-            assert_eq!(note.is_some(), noted, "{case}: {note:?}");
-            let start = format!("{kind} shop: mars.aws is not a known region");
-            assert!(note.is_none_or(|note| note.starts_with(&start)), "{case}");
-        }
-    }
 }

@@ -6,7 +6,6 @@
 use regex_automata::meta::Regex;
 use serde_json::{Map, Value};
 
-use crate::cli::resources::similar;
 use crate::crd;
 
 /// Members of every object that a schema of a CRD does not describe.
@@ -149,9 +148,7 @@ fn of_object(members: &Map<String, Value>, schema: &Value, path: &str, problems:
                 check(value, &schema["additionalProperties"], &place, problems);
             }
             None => {
-                let meant = similar(name, known.into_iter().flat_map(Map::keys).map(String::as_str));
-                let meant = meant.map(|meant| format!("; did you mean {meant}?")).unwrap_or_default();
-                problems.push(format!("{place}: there is no such field{meant}"));
+                problems.push(format!("{place}: there is no such field"));
             }
         }
     }

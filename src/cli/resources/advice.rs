@@ -31,21 +31,6 @@ pub(super) fn next_step(resource: &Resource, program: &str) -> Vec<String> {
     steps
 }
 
-/// Returns the next step for a resource that somebody waits for: empty if there is nothing to do but to wait.
-pub(super) fn while_waiting(resource: &Resource, program: &str) -> Vec<String> {
-    if resource.meta().deletion_timestamp.is_some() {
-        return Vec::new();
-    }
-    if resource.observed_generation() != resource.meta().generation {
-        return vec![unread(resource, program)];
-    }
-    let reason = resource.ready().and_then(|ready| Reason::parse(&ready.reason));
-    match reason.map(Reason::state) {
-        Some(ConditionState::Waiting) => next_step(resource, program),
-        _ => Vec::new(),
-    }
-}
-
 /// Returns the step for a resource that no operator has read.
 fn unread(resource: &Resource, program: &str) -> String {
     if resource.resource_type().is_cluster_scoped() {

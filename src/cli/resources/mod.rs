@@ -18,7 +18,6 @@ mod page;
 #[cfg(test)]
 mod pages_tests;
 mod progress;
-mod record;
 mod request;
 #[cfg(test)]
 mod samples;
@@ -29,7 +28,7 @@ mod wait;
 
 pub(super) use self::argument::project as project_argument;
 pub(super) use self::doctor::{Doctor, doctor};
-pub(super) use self::failure::{Failed, similar};
+pub(super) use self::failure::Failed;
 pub(super) use self::follow::TIMEOUT;
 #[cfg(feature = "local-cluster")]
 pub(super) use self::kind::Resource;
@@ -37,7 +36,6 @@ pub(super) use self::kind::ResourceType;
 pub(super) use self::output::{Form, Output};
 #[cfg(feature = "local-cluster")]
 pub(super) use self::page::findings;
-pub(super) use self::record::{RecordType, record};
 pub(super) use self::request::{Request, change};
 pub(super) use self::status::{Status, status};
 pub(super) use self::tree::{Tree, tree};

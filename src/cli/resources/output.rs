@@ -17,9 +17,6 @@ pub(in crate::cli) enum Form {
     Json,
     /// The same as YAML.
     Yaml,
-    /// The usual output.
-    #[value(hide = true)]
-    Table,
 }
 
 /// The output option.
@@ -33,7 +30,7 @@ pub(in crate::cli) struct Output {
 impl Output {
     /// Returns the format that was asked for; `None`: the usual output.
     pub(in crate::cli) fn form(self) -> Option<Form> {
-        self.form.filter(|form| *form != Form::Table)
+        self.form
     }
 
     /// Returns the objects in the form that was asked for; `None`: the command prints its own text.
@@ -44,7 +41,7 @@ impl Output {
         let names =
             || objects.iter().map(|(it, object)| it.full_name(object.metadata.name.as_deref().unwrap_or_default()));
         Ok(match self.form {
-            None | Some(Form::Wide | Form::Table) => None,
+            None | Some(Form::Wide) => None,
             Some(Form::Name) => Some(names().flat_map(|name| [name, "\n".to_owned()]).collect()),
             Some(Form::Json) => Some(json(&one_or_list(objects)?)),
             Some(Form::Yaml) => Some(yaml(&one_or_list(objects)?)?),

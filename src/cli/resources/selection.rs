@@ -7,7 +7,7 @@ use kube::{Client, ResourceExt as _};
 use crate::cli::cluster::{AllNamespaces, ClusterOptions};
 
 use super::argument::{Selected, wanted};
-use super::failure::{Failed, hint};
+use super::failure::Failed;
 use super::kind::{Resource, ResourceType};
 
 /// Heading of the options in the help.
@@ -72,24 +72,12 @@ impl Selection {
         Ok((client, found))
     }
 
-    /// Adds what was meant, if the only argument is a type and not a name.
-    fn with_remedy(&self, failed: Failed) -> Failed {
-        let is_type = matches!(self.resources.as_slice(), [word] if ResourceType::parse(word).is_some());
-        match failed {
-            Failed::Absent { resource, place, hint } if is_type => {
-                Failed::Absent { resource, place, hint: hint + "; to select all, add --all" }
-            }
-            failed => failed,
-        }
-    }
-
     async fn read(&self, client: &Client, namespace: &str, wanted: Selected) -> Result<Vec<Found>, Failed> {
         let mut found = Vec::new();
         match wanted {
             Selected::Named(named) => {
                 for (resource_type, name) in named {
-                    let object = get(client, namespace, resource_type, &name).await;
-                    found.push((resource_type, object.map_err(|failed| self.with_remedy(failed))?));
+                    found.push((resource_type, get(client, namespace, resource_type, &name).await?));
                 }
             }
             Selected::Matching { types, labels } => {
@@ -122,7 +110,7 @@ pub(super) fn none(namespace: Option<&str>) -> String {
 /// Reads an object.
 ///
 /// # Errors
-/// If it does not exist, with what exists instead, or cannot be read.
+/// If it does not exist or cannot be read.
 pub(super) async fn get(
     client: &Client,
     namespace: &str,
@@ -175,27 +163,12 @@ pub(super) fn read(found: Found) -> Result<Resource, Failed> {
     Resource::of(resource_type, object).map_err(|error| Failed::Unreadable(name, error.to_string()))
 }
 
-/// Returns the error for an object that does not exist, with what exists instead as far as it can be listed.
+/// Returns the error for an object that does not exist; if its type does not exist either, that.
 pub(super) async fn absent(client: &Client, namespace: &str, resource_type: ResourceType, name: &str) -> Failed {
-    let mut existing = Vec::new();
-    for other in ResourceType::ALL {
-        match other.api(client.clone(), namespace).list_metadata(&ListParams::default()).await {
-            Ok(listed) => existing.extend(listed.items.into_iter().map(|object| (other, object.name_any()))),
-            Err(error) if other == resource_type => {
-                let failed = Failed::of("list", other, Some(namespace), error);
-                if matches!(failed, Failed::NotInstalled(_)) {
-                    return failed;
-                }
-                let (resource, place) = (shown(resource_type, name), resource_type.place(Some(namespace)));
-                return Failed::Absent { resource, place, hint: String::new() };
-            }
-            Err(_) => {}
-        }
-    }
-    let hint = hint(resource_type, name, &existing);
-    Failed::Absent { resource: shown(resource_type, name), place: resource_type.place(Some(namespace)), hint }
-}
-
-fn shown(resource_type: ResourceType, name: &str) -> String {
-    format!("{}/{name}", resource_type.alias())
+    let any = resource_type.api(client.clone(), namespace).list_metadata(&ListParams::default().limit(1)).await;
+    let failed = any.err().map(|error| Failed::of("list", resource_type, Some(namespace), error));
+    failed.filter(|failed| matches!(failed, Failed::NotInstalled(_))).unwrap_or_else(|| Failed::Absent {
+        resource: format!("{}/{name}", resource_type.alias()),
+        place: resource_type.place(Some(namespace)),
+    })
 }

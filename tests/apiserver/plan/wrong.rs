@@ -110,8 +110,8 @@ async fn a_manifest_that_the_api_server_rejects_is_one_short_line() {
     let mut number = shop.deployment();
     number["spec"]["configurations"][0]["standardConfiguration"][0]["value"] = json!(8080);
     for (case, manifest, words) in [
-        ("an unknown field", unknown, "spec.conector: there is no such field; did you mean connector?"),
-        ("an unknown kind", misspelt, "no kind ConnectorDeploymnet; did you mean ConnectorDeployment?"),
+        ("an unknown field", unknown, "spec.conector: there is no such field"),
+        ("an unknown kind", misspelt, "no kind ConnectorDeploymnet"),
         ("a number that is not quoted", number, "value: it must be of type string; put it into quotes"),
         ("what cannot change", moved, "connector.key"),
         ("a Secret that is none", wrong, "are not shown"),

@@ -5,8 +5,6 @@ mod changed;
 mod doctor;
 mod hostile;
 mod plugin;
-mod progress;
-mod records;
 mod refused;
 mod scaffolded;
 mod sharing;

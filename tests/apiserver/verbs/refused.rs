@@ -7,18 +7,15 @@ use crate::cluster::Sandbox;
 use crate::shop::Shop;
 
 #[tokio::test]
-async fn an_unknown_name_suggests_what_exists() {
+async fn what_does_not_exist_and_what_does_not_fit_is_named() {
     let shop = Shop::without_operator(dev_server::Options::default(), clock::Clock::system()).await;
     let sandbox = &shop.sandbox;
     sandbox.apply(&shop.project()).await.unwrap();
     sandbox.apply(&shop.deployment()).await.unwrap();
     for (case, arguments, expected) in [
         ("misspelt", &["status", "txa"][..], "deployment/txa does not exist in the namespace"),
-        ("misspelt", &["status", "txa"], "; did you mean tax?"),
-        ("another type", &["suspend", "shop"], "; there is a project/shop"),
-        ("a type for a name", &["suspend", "deployments"], "; it has tax; to select all, add --all"),
         ("in a tree", &["tree", "staged/kit"], "staged/kit does not exist"),
-        ("one of two, and nothing is changed", &["suspend", "tax", "txa"], "; did you mean tax?"),
+        ("one of two, and nothing is changed", &["suspend", "tax", "txa"], "deployment/txa does not exist"),
         ("a type that cannot be suspended", &["suspend", "project/shop"], "does not work on a ConnectProject"),
         (
             "a type that is not reconciled on request",
@@ -29,34 +26,20 @@ async fn an_unknown_name_suggests_what_exists() {
         ("a name everywhere", &["status", "tax", "-A"], "cannot be read by its name in all namespaces"),
         ("no such context", &["status", "tax", "--context", "nowhere"], "the cluster cannot be reached"),
         ("no such kubeconfig", &["status", "tax", "--kubeconfig", "/nowhere"], "--kubeconfig /nowhere:"),
-        ("no such context, before the verb", &["--context", "nowhere", "tree"], "the cluster cannot be reached"),
         ("its path is quoted once", &["status", "tax", "--kubeconfig", "/nowhere"], "from '/nowhere'"),
-        ("no such kubeconfig, before the verb", &["--kubeconfig", "/nowhere", "tree"], "--kubeconfig /nowhere:"),
-        ("a user without rights, before the verb", &["--as", "nobody", "status", "tax"], "the right to get"),
-        ("a group without a user", &["--as-group", "readers", "status", "tax"], "--as-group needs --as"),
+        ("a user without rights", &["status", "tax", "--as", "nobody"], "the right to get"),
+        ("a group without a user", &["status", "tax", "--as-group", "readers"], "--as <USER>"),
         (
             "one namespace and all",
-            &["-n", "shop", "status", "--all", "-A"],
-            "--all-namespaces cannot be used with --namespace",
+            &["status", "--all", "-n", "shop", "-A"],
+            "the argument '--namespace <NAMESPACE>' cannot be used with '--all-namespaces'",
         ),
-        ("a name everywhere in a tree", &["-A", "tree", "tax"], "cannot be read by its name in all namespaces"),
-        (
-            "a name everywhere, before the verb",
-            &["-A", "status", "tax"],
-            "cannot be read by its name in all namespaces",
-        ),
-        (
-            "a command of a project",
-            &["deployments", "list", "-A"],
-            "`deployments` does not use --all-namespaces: name one with --namespace",
-        ),
-        ("a namespace without a project", &["connectors", "search"], "--namespace needs --project"),
-        ("a command without a cluster", &["crds"], "`crds` does not use --namespace"),
-        ("a command of all namespaces", &["-n", "shop", "run"], "`run` does not use --namespace"),
+        ("a name everywhere in a tree", &["tree", "tax", "-A"], "cannot be read by its name in all namespaces"),
+        ("a command of a project", &["deployments", "list", "-A"], "unexpected argument '-A'"),
         (
             "a context without a cluster",
-            &["--context", "nowhere", "plan", "--local", "-f", "-"],
-            "--local cannot be used with --context",
+            &["plan", "--local", "-f", "-", "--context", "nowhere"],
+            "the argument '--local' cannot be used with '--context <NAME>'",
         ),
     ] {
         let (code, stdout, stderr) = run(sandbox, arguments).await;

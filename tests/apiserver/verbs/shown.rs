@@ -23,11 +23,9 @@ async fn a_live_deployment_is_shown_with_its_project() {
     }
     assert!(!page.contains("first-token"), "{page}");
     for arguments in [
-        &["-n", &namespace, "status", "tax"][..],
-        &["status", "-n", &namespace, "tax"],
+        &["status", "-n", &namespace, "tax"][..],
         &["status", "tax", "--context", "local", "-n", &namespace, "--as", "admin", "--as-group", "system:masters"],
-        &["-n", &namespace, "deployments", "list", "--project", "shop"],
-        &["deployments", "-n", &namespace, "list", "--project", "shop", "-o", "wide"],
+        &["deployments", "list", "-n", &namespace, "--project", "shop", "-o", "wide"],
     ] {
         let arguments: Vec<_> = arguments.iter().map(|it| if *it == "local" { &*context } else { *it }).collect();
         let shown = printed(sandbox, &arguments).await;

@@ -13,7 +13,6 @@ use crate::cli::plan::dry_run::{self, Checked, WouldBe};
 use crate::cli::plan::local;
 use crate::cli::plan::manifests::Document;
 use crate::cli::plan::overlay::Overlay;
-use crate::cli::resources::{ResourceType, similar};
 use crate::crd::{
     ActionCheck, AdoptionPolicy, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged,
 };
@@ -173,13 +172,7 @@ fn kind(document: &Document) -> Option<ApiResource> {
 /// Returns what is wrong with an object of our API group whose kind does not exist, as the API server would report it.
 fn unknown_kind(document: &Document) -> Option<String> {
     let Document { group, kind, .. } = document;
-    if group != names::GROUP {
-        return None;
-    }
-    let hint = similar(kind, ResourceType::ALL.map(ResourceType::kind))
-        .map(|kind| format!("; did you mean {kind}?"))
-        .unwrap_or_default();
-    Some(format!("{group} has no kind {kind}{hint}"))
+    (group == names::GROUP).then(|| format!("{group} has no kind {kind}"))
 }
 
 fn typed<K: DeserializeOwned>(value: Value) -> Result<K, String> {

@@ -108,22 +108,6 @@ impl<'a> Install<'a> {
         joined.chain(apart).last()
     }
 
-    /// Returns the values of an option that takes a list; empty if it is absent.
-    pub(super) fn values(&self, option: &str) -> Vec<&'a str> {
-        self.value(option).into_iter().flat_map(|list| list.split(',')).filter(|word| !word.is_empty()).collect()
-    }
-
-    /// Returns whether the operator watches a namespace; `None`: all namespaces.
-    pub(super) fn watches(&self, namespace: Option<&str>) -> bool {
-        let watched = self.values("--watch-namespaces");
-        !self.watches_some() || namespace.is_some_and(|namespace| watched.contains(&namespace))
-    }
-
-    /// Returns whether the operator watches single namespaces only.
-    pub(super) fn watches_some(&self) -> bool {
-        !self.values("--watch-namespaces").is_empty()
-    }
-
     /// Returns its Lease; `None`: it runs without leader election.
     pub(super) fn lease(&self) -> Option<LeaseName> {
         let name = self.value("--lease-name").unwrap_or(names::LEASE).to_owned();
@@ -178,15 +162,10 @@ mod tests {
         let install = Install::of(&operator).expect("an operator");
         assert_eq!((install.value("--lease-name"), install.value("--lease")), (Some("one"), None));
         assert!(install.has("--leader-elect") && !install.has("--require-secret-label"));
-        assert_eq!(install.values("--watch-namespaces"), ["shop", "tax"]);
         assert_eq!(install.lease().map(|lease| lease.to_string()).as_deref(), Some("system/one"));
         assert_eq!(install.namespace(), "system");
-        for (namespace, watched) in [(Some("tax"), true), (Some("oms"), false), (None, false)] {
-            assert_eq!(install.watches(namespace), watched, "{namespace:?}");
-        }
         let everywhere = deployment(&["run"]);
         assert_eq!(Install::of(&everywhere).and_then(|install| install.lease()), None);
-        assert!(Install::of(&everywhere).is_some_and(|install| install.watches(None) && install.watches(Some("oms"))));
         assert!(Install::of(&deployment(&["dev-server"])).is_none(), "a dev server of the same image");
     }
 }

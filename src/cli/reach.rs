@@ -43,11 +43,6 @@ pub(in crate::cli) enum ReachError {
 }
 
 impl Reach {
-    /// Returns the given hosts; `None`: there are none, and the command decides.
-    pub(super) fn given(&self) -> Option<&[String]> {
-        Some(self.allowed_api_hosts.as_slice()).filter(|hosts| !hosts.is_empty())
-    }
-
     /// Returns a factory for clients that may call the given hosts, otherwise those of commercetools; and in both cases
     /// this machine and `more`.
     ///
@@ -55,17 +50,9 @@ impl Reach {
     /// If an option is invalid.
     pub(super) fn factory(&self, more: &[String]) -> Result<HttpFactory, ReachError> {
         let hosts = self.allowed_api_hosts.iter().map(String::as_str);
-        let default = AllowedHosts::DEFAULT.split(',').filter(|_| self.given().is_none());
+        let default = AllowedHosts::DEFAULT.split(',').filter(|_| self.allowed_api_hosts.is_empty());
         let more = more.iter().map(String::as_str);
-        self.factory_for(hosts.chain(default).chain(THIS_MACHINE).chain(more))
-    }
-
-    /// Returns a factory for clients that may call these hosts only.
-    ///
-    /// # Errors
-    /// If a host or another option is invalid.
-    pub(super) fn factory_for<'a>(&self, hosts: impl IntoIterator<Item = &'a str>) -> Result<HttpFactory, ReachError> {
-        let allowed_hosts = AllowedHosts::parse(hosts)?;
+        let allowed_hosts = AllowedHosts::parse(hosts.chain(default).chain(THIS_MACHINE).chain(more))?;
         let around = ClientContext::plain(Clock::system());
         let authorities = authorities(self.ca_file.as_deref())?;
         Ok(HttpFactory { allowed_hosts, around, limits: Limits::default(), authorities })
@@ -96,7 +83,5 @@ mod tests {
             assert_eq!(allows(&Reach::default(), url), by_default, "{url}");
             assert_eq!(allows(&given, url), with_a_list, "{url}, with a list");
         }
-        let exactly = given.factory_for(["gateway.example"]).expect("a pattern");
-        assert!(exactly.allowed_hosts.endpoint("http://127.0.0.1:8787").is_err());
     }
 }

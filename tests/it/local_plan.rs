@@ -143,8 +143,8 @@ async fn files_and_the_registry_are_enough_for_a_plan() {
             (1, "invalid"),
             "spec.conector: there is no such field",
         ),
-        ("no credentials", vec![shop.project(), token(), info()], (2, "notAsked"), "have credentials of shop"),
-        ("no project", vec![token(), info()], (2, "notAsked"), "ConnectProject shop is not among the files"),
+        ("no credentials", vec![shop.project(), token(), info()], (2, "notKnown"), "have credentials of shop"),
+        ("no project", vec![token(), info()], (2, "notKnown"), "ConnectProject shop is not among the files"),
         (
             "half of the credentials",
             vec![login_without_key, shop.project(), token(), info()],
@@ -154,7 +154,7 @@ async fn files_and_the_registry_are_enough_for_a_plan() {
         (
             "a key that its Secret lacks",
             vec![secret("token", &json!({"other": "a"})), info()],
-            (2, "notAsked"),
+            (2, "notKnown"),
             "has no key token",
         ),
     ] {
@@ -170,7 +170,7 @@ async fn files_and_the_registry_are_enough_for_a_plan() {
     let without = [shop.project(), info()];
     assert_eq!(outcome(&shop.plan(&without, &variables).await).1, "create");
     variables[0].1 = "other";
-    assert_eq!(outcome(&shop.plan(&without, &variables).await).1, "notAsked");
+    assert_eq!(outcome(&shop.plan(&without, &variables).await).1, "notKnown");
 
     // What exists under the key is that of the resource.
     shop.deploy("info");
@@ -200,12 +200,12 @@ async fn a_staged_connector_is_planned_without_a_cluster() {
     let mut follower = tax(&json!("info"));
     follower["spec"]["connector"] = json!({"stagedRef": {"name": "kit"}});
     let (code, plan) = shop.plan(&[login(), shop.project(), token(), kit.clone(), follower.clone()], &[]).await;
-    assert_eq!(plan["staged"][0]["actions"][0], "create", "{plan:#}");
+    assert_eq!(plan["staged"][0]["action"], "create", "{plan:#}");
     assert_eq!((code, plan["deployments"][0]["problem"].is_null()), (Some(2), true), "{plan:#}");
     let (code, plan) = shop.plan(&[shop.project(), kit], &[]).await;
-    assert_eq!((code, &plan["staged"][0]["actions"]), (Some(2), &json!(["notAsked"])), "{plan:#}");
+    assert_eq!((code, &plan["staged"][0]["action"]), (Some(2), &json!("notKnown")), "{plan:#}");
     let (_, plan) = shop.plan(&[login(), shop.project(), token(), follower], &[]).await;
-    assert_eq!(plan["deployments"][0]["action"], "notAsked", "{plan:#}");
+    assert_eq!(plan["deployments"][0]["action"], "notKnown", "{plan:#}");
 }
 
 #[tokio::test]
@@ -228,21 +228,6 @@ async fn a_shared_project_is_planned_with_the_labels_of_the_files() {
         assert_eq!(what, expected, "{case}: {text}");
         assert!(text.contains(words), "{case}: {text}");
     }
-}
-
-#[tokio::test]
-async fn a_plan_is_written_as_markdown_for_a_pull_request() {
-    let shop = Shop::open().await;
-    shop.deploy("info");
-    let manifests = [shop.project(), login(), token(), tax(&json!("debug"))].map(|it| it.to_string()).join("\n---\n");
-    let mut command = Command::new(PROGRAM);
-    command.args(["plan", "--local", "--output", "markdown", "--filename", "-"]).env_clear();
-    let ended = with_input(&mut command, &manifests).await;
-    let [output, error] = [ended.stdout, ended.stderr].map(|text| String::from_utf8(text).unwrap());
-    assert_eq!((ended.status.code(), error.as_str()), (Some(0), ""), "{output}");
-    assert!(output.contains("tax") && output.contains("LOG_LEVEL") && output.contains("debug"), "{output}");
-    assert!(output.starts_with("**") && output.contains("\n```diff\n"), "{output}");
-    assert!(!output.contains('\u{1b}') && !output.contains(TOKEN), "{output}");
 }
 
 #[tokio::test]

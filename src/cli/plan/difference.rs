@@ -27,6 +27,8 @@ pub(super) enum Kind {
     Schedule,
     /// Retry policy of an event application.
     RetryPolicy,
+    /// Field of a staged connector.
+    Field,
 }
 
 /// How a value would change.
@@ -50,7 +52,7 @@ pub(super) struct Difference {
     pub(super) application: Option<String>,
     /// Its kind.
     pub(super) kind: Kind,
-    /// Its key; `null` for a schedule and for a retry policy.
+    /// Its key, or the path of a field; `null` for a schedule and for a retry policy.
     pub(super) key: Option<String>,
     /// How it would change.
     pub(super) change: Change,
@@ -78,7 +80,7 @@ impl Difference {
         let application = self.application.as_deref().unwrap_or(GLOBAL);
         let key = self.key.as_deref().unwrap_or_default();
         match self.kind {
-            Kind::Plain => Item::standard(application, key),
+            Kind::Plain | Kind::Field => Item::standard(application, key),
             Kind::Secured => Item::secured(application, key),
             Kind::Schedule => Item::schedule(application),
             Kind::RetryPolicy => Item::retry_policy(application, RETRY_STRATEGY),

@@ -32,6 +32,7 @@ fn shown(differences: &[Difference]) -> Vec<String> {
             Kind::Secured => "!",
             Kind::Schedule => "@",
             Kind::RetryPolicy => "r",
+            Kind::Field => "f",
         };
         let texts = [&it.before, &it.after].map(|text| text.clone().unwrap_or_default());
         format!("{}{kind}{} {}>{}", sign(it.change), it.key.as_deref().unwrap_or_default(), texts[0], texts[1])

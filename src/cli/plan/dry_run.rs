@@ -8,7 +8,6 @@ use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, ValidationD
 use serde_json::{Map, Value, json};
 
 use super::manifests::Document;
-use super::schema;
 use crate::names;
 use crate::operator::cluster::objects::secret;
 use crate::operator::reporting::conditions::{LONGEST_MESSAGE, cut};
@@ -82,10 +81,7 @@ pub(super) async fn check(
             format!("the namespace {namespace} does not exist yet, so the API server could not check it")
         }
         Err(kube::Error::Api(status)) => {
-            // What the own schemas find names the place and what was meant; what they do not find only the API server knows.
-            let problems = schema::problems(&document.kind, &body);
-            let message = if problems.is_empty() { refused(is_secret, kind, &status) } else { problems.join("; ") };
-            return Ok(Checked::Refused(message));
+            return Ok(Checked::Refused(refused(is_secret, kind, &status)));
         }
         Err(error) => return Err(error),
     };

@@ -13,7 +13,6 @@ use super::dry_run::{self, Checked, WouldBe};
 use super::manifests::Document;
 use super::schema;
 use super::simulation::{Action, Projection, UNVERIFIED};
-use super::staged;
 use crate::crd::ConnectProjectSpec;
 use crate::names;
 use crate::operator::deployment::desired::{Desired, Unready};
@@ -106,16 +105,6 @@ pub(super) fn without_absent(
     }
 }
 
-/// Returns the plan for a deployment of which it is not known what would happen.
-pub(super) fn not_asked(why: String) -> Projection {
-    Projection { action: Action::NotAsked, notes: vec![why], ..Projection::default() }
-}
-
-/// Returns the plan for a staged connector of which it is not known what would happen.
-pub(super) fn staged_not_asked(why: String) -> staged::Projection {
-    staged::Projection { actions: vec![staged::Action::NotAsked], notes: vec![why], ..staged::Projection::default() }
-}
-
 /// Turns the adoption of a deployment into its redeploy, because the resource of the cluster owns it. `unknown`: whether
 /// values are not among the files. `secured`: whether there are secured values.
 pub(super) fn owned(outcome: &mut Projection, unknown: bool, secured: bool) {
@@ -136,13 +125,6 @@ pub(super) fn owned(outcome: &mut Projection, unknown: bool, secured: bool) {
         Action::Adopt if !secured => Action::None,
         _ => Action::Unknown,
     };
-}
-
-/// Removes the adoption of a staged connector, for the same reason.
-pub(super) fn staged_owned(outcome: &mut staged::Projection) {
-    for actions in [&mut outcome.actions, &mut outcome.held] {
-        actions.retain(|action| *action != staged::Action::Adopt);
-    }
 }
 
 #[cfg(test)]

@@ -24,35 +24,32 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use self::manifests::Document;
-use self::projected_cluster::Settings;
+use self::projected_cluster::{Planned, Settings};
 use self::reconcile::{plan, plan_staged};
 use self::remote::Remotes;
 use self::report::{Form, Planning, Report};
+use self::simulation::{Action, Projection};
 use super::cluster::ClusterOptions;
-use super::installs::{self, Install, OperatorNamespace};
+use super::installs::OperatorNamespace;
 use super::printing::print_coloured;
 use super::reach::{Reach, ReachError};
+use super::resources::ResourceType;
 use crate::error_text::with_causes;
-use crate::names;
-use crate::operator::clients::connect_factory::HttpFactory;
 use crate::operator::cluster::objects::secret;
+use crate::operator::deployment::intent;
 use crate::operator::object_ref::ObjectRef;
 use crate::operator::values::digest::{DigestKey, KEY_LENGTH};
 
 /// Exit code with `--exit-code` if something would change.
 const CHANGES: u8 = 2;
 
-const HOSTS_HELP: &str = "\
-Allowed hosts for the Connect API and its authorization server, written as for `run`. Default: those of the operator's \
-Deployment; if it cannot be read, the hosts of commercetools and this machine";
-
 const EXAMPLES: &str = "\
 Examples:
   # What applying a file would do
   connect-operator plan --filename tax.yaml
 
-  # A folder, recursively, as a comment on a pull request; exits with 2 if there is a change
-  connect-operator plan --filename deploy --recursive --output markdown --exit-code
+  # A folder, recursively; exits with 2 if there is a change
+  connect-operator plan --filename deploy --recursive --exit-code
 
   # The output of another program, without a cluster
   kustomize build overlays/live | connect-operator plan --filename - --local";
@@ -60,8 +57,8 @@ Examples:
 /// Show what applying manifests would do at the remote.
 ///
 /// For each ConnectorDeployment, shows whether the operator would create, redeploy (with the values that differ) or
-/// adopt a deployment; for each ConnectorStaged, which steps it would take and what publishing waits for; and which
-/// problems the operator would report. Projects, Secrets and ConfigMaps in the same files count as applied;
+/// adopt a deployment; for each ConnectorStaged, its next step and what publishing waits for; and which problems the
+/// operator would report. Projects, Secrets and ConfigMaps in the same files count as applied;
 /// everything else comes from the cluster. A manifest without a namespace belongs to --namespace. Nothing is written: the
 /// API server checks the manifests in dry runs, and the Connect API is only read. Secured values are never shown.
 ///
@@ -73,7 +70,6 @@ Examples:
 #[derive(Clone, Debug, clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag")]
 #[command(after_long_help = EXAMPLES)]
-#[command(mut_arg("allowed_api_hosts", |it| it.long_help(HOSTS_HELP).help(HOSTS_HELP).help_heading(None)))]
 pub(super) struct Args {
     /// File or folder with manifests, or - for standard input; may be repeated.
     #[arg(long = "filename", short, value_name = "FILE", required = true, value_hint = clap::ValueHint::AnyPath)]
@@ -98,8 +94,7 @@ pub(super) struct Args {
     #[command(flatten)]
     operator: OperatorNamespace,
 
-    /// Allow only Secrets with the label connect-operator.io/use=true, as an operator with this flag does. Default: as
-    /// the operator's Deployment.
+    /// Allow only Secrets with the label connect-operator.io/use=true, as an operator with this flag does.
     #[arg(long, env = "REQUIRE_SECRET_LABEL")]
     require_secret_label: bool,
 
@@ -161,32 +156,16 @@ async fn report(args: &Args, documents: &[Document]) -> Result<Report, PlanError
         let (client, namespace) = args.place.client().await.map_err(PlanError::Cluster)?;
         (Some(client), namespace)
     };
-    // Users who may not read the Deployments still get a plan.
-    let operators = match &client {
-        Some(client) => installs::list(client, args.operator.given()).await.unwrap_or_default(),
-        None => Vec::new(),
-    };
-    let installs: Vec<Install<'_>> = operators.iter().filter_map(Install::of).collect();
-    let here: Vec<&Install<'_>> = installs.iter().filter(|install| install.watches(Some(&namespace))).collect();
-    let mut remotes = Remotes::new(factory(&here, args)?);
+    let mut remotes = Remotes::new(args.reach.factory(&[])?);
     let key = DigestKey::new(rand::random::<[u8; KEY_LENGTH]>());
-    let labelled = here.iter().any(|install| install.has("--require-secret-label"));
-    let digest_key = here.first().map(|install| {
-        (install.namespace(), install.value("--digest-key-secret").unwrap_or(names::DIGEST_KEY_SECRET).to_owned())
-    });
-    let secrets = secret::Policy { require_label: args.require_secret_label || labelled, digest_key };
-    let settings = Settings {
-        secrets,
-        local: args.local,
-        namespace,
-        operator_namespace: args.operator.given().map(ToOwned::to_owned),
-        cluster_projects: installs.is_empty() || installs.iter().any(|install| install.has(installs::CLUSTER_PROJECTS)),
-    };
+    let secrets = secret::Policy { require_label: args.require_secret_label, ..secret::Policy::default() };
+    let operator_namespace = args.operator.given().map(ToOwned::to_owned);
+    let settings = Settings { secrets, local: args.local, namespace, operator_namespace };
     let projected_cluster = projected_cluster::projected_cluster(client, settings, documents).await?;
     let (mut staged, mut outcomes) = (Vec::new(), BTreeMap::new());
     for (object_ref, planned) in &projected_cluster.staged {
         let outcome = plan_staged(&projected_cluster, &mut remotes, &planned.after).await?;
-        staged.push(Planning::staged(planned, outcome.clone()));
+        staged.extend(planning(ResourceType::Staged, planned, planned.after.spec.key.clone(), outcome.clone()));
         outcomes.insert(object_ref.clone(), outcome);
     }
     let mut deployments = Vec::new();
@@ -194,18 +173,22 @@ async fn report(args: &Args, documents: &[Document]) -> Result<Report, PlanError
         let named = planned.after.spec.connector.staged_ref.as_ref();
         let follows = named.and_then(|named| outcomes.get(&ObjectRef::staged(&object_ref.namespace, &named.name)));
         let outcome = plan(&projected_cluster, &mut remotes, &key, planned, follows).await?;
-        deployments.push(Planning::deployment(planned, outcome));
+        deployments.extend(planning(ResourceType::Deployment, planned, intent::key(&planned.after), outcome));
     }
-    Ok(Report::of((deployments, staged), projected_cluster.invalid, projected_cluster.notes.into_inner()))
+    Ok(Report { staged, deployments, invalid: projected_cluster.invalid, notes: projected_cluster.notes.into_inner() })
 }
 
-/// Returns a factory for clients that may call the hosts that the operator may call, if they can be read.
-fn factory(installs: &[&Install<'_>], args: &Args) -> Result<HttpFactory, PlanError> {
-    if args.reach.given().is_none() {
-        let hosts: Vec<&str> = installs.iter().flat_map(|install| install.values("--allowed-api-hosts")).collect();
-        if !hosts.is_empty() {
-            return Ok(args.reach.factory_for(hosts)?);
-        }
+/// Returns the plan for a resource; `None` if it is not among the manifests and would not change.
+fn planning<K: kube::ResourceExt>(
+    resource_type: ResourceType,
+    planned: &Planned<K>,
+    key: String,
+    mut outcome: Projection,
+) -> Option<Planning> {
+    if !planned.written && outcome.action == Action::None {
+        return None;
     }
-    Ok(args.reach.factory(&[])?)
+    outcome.notes.extend(planned.unchecked.clone());
+    let (namespace, name) = (planned.after.namespace().unwrap_or_default(), planned.after.name_any());
+    Some(Planning { resource_type, namespace, name, key, outcome })
 }

@@ -68,8 +68,6 @@ pub(super) struct Settings {
     pub(super) namespace: String,
     /// Namespace of the operator, if the user names it.
     pub(super) operator_namespace: Option<String>,
-    /// Whether the operator works with `ClusterConnectProject`s, as far as it is known.
-    pub(super) cluster_projects: bool,
 }
 
 /// The cluster after applying.

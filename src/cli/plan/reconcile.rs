@@ -12,7 +12,7 @@ use super::remote::Remotes;
 use super::simulation::{Action, Inputs, Projection, simulate};
 use super::stop::Stop;
 use super::{local, staged};
-use crate::crd::{ConnectorDeployment, ConnectorStaged, ManagementPolicy, UpdatePolicy};
+use crate::crd::{ConnectorDeployment, ConnectorStaged, ManagementPolicy};
 use crate::operator::deployment::application_urls::{self, Urls};
 use crate::operator::deployment::applications;
 use crate::operator::deployment::desired::{self, Desired};
@@ -60,16 +60,20 @@ async fn project<K: ManagedKind>(
     Ok((place, project, api))
 }
 
-/// Plans one reconcile of a staged connector, and those that follow it.
+/// Plans one reconcile of a staged connector.
 pub(super) async fn plan_staged(
     projected_cluster: &ProjectedCluster,
     remotes: &mut Remotes,
     object: &ConnectorStaged,
-) -> Result<staged::Projection, kube::Error> {
-    match of_staged(projected_cluster, remotes, object).await {
+) -> Result<Projection, kube::Error> {
+    ended(of_staged(projected_cluster, remotes, object).await)
+}
+
+fn ended(outcome: Result<Projection, Stop>) -> Result<Projection, kube::Error> {
+    match outcome {
         Ok(outcome) => Ok(outcome),
-        Err(Stop::Problem(condition)) => Ok(staged::Projection::problem(condition)),
-        Err(Stop::NotAsked(why)) => Ok(local::staged_not_asked(why)),
+        Err(Stop::Problem(condition)) => Ok(Projection::problem(condition)),
+        Err(Stop::NotAsked(why)) => Ok(Projection::not_known(why)),
         Err(Stop::Failed(error)) => Err(error),
     }
 }
@@ -78,7 +82,7 @@ async fn of_staged(
     projected_cluster: &ProjectedCluster,
     remotes: &mut Remotes,
     object: &ConnectorStaged,
-) -> Result<staged::Projection, Stop> {
+) -> Result<Projection, Stop> {
     let spec = &object.spec;
     let (_, project, api) = project(projected_cluster, remotes, object).await?;
     let id = object.remembered().ok().and_then(|state| state.id);
@@ -98,8 +102,9 @@ async fn of_staged(
         project: &project.spec.project_key,
         now: remotes.now(),
     });
-    if projected_cluster.settings.local {
-        local::staged_owned(&mut outcome);
+    if projected_cluster.settings.local && outcome.action == Action::Adopt {
+        // What exists is that of the resource.
+        outcome.action = Action::None;
     }
     Ok(outcome)
 }
@@ -111,18 +116,13 @@ pub(super) async fn plan(
     remotes: &mut Remotes,
     key: &DigestKey,
     planned: &Planned<ConnectorDeployment>,
-    follows: Option<&staged::Projection>,
+    follows: Option<&Projection>,
 ) -> Result<Projection, kube::Error> {
     let mut outcome = of_deployment(projected_cluster, remotes, key, planned, follows).await;
     if let Err(Stop::NotAsked(why)) = outcome {
-        outcome = unread(projected_cluster, &planned.after, Action::NotAsked, why).await;
+        outcome = unread(projected_cluster, &planned.after, why).await;
     }
-    match outcome {
-        Ok(outcome) => Ok(outcome),
-        Err(Stop::Problem(condition)) => Ok(Projection::problem(condition)),
-        Err(Stop::NotAsked(why)) => Ok(local::not_asked(why)),
-        Err(Stop::Failed(error)) => Err(error),
-    }
+    ended(outcome)
 }
 
 async fn of_deployment(
@@ -130,7 +130,7 @@ async fn of_deployment(
     remotes: &mut Remotes,
     key: &DigestKey,
     planned: &Planned<ConnectorDeployment>,
-    follows: Option<&staged::Projection>,
+    follows: Option<&Projection>,
 ) -> Result<Projection, Stop> {
     let object = &planned.after;
     let (place, project, api) = project(projected_cluster, remotes, object).await?;
@@ -139,14 +139,8 @@ async fn of_deployment(
     let read = remotes.look(&api, &wanted.key, &persisted).await;
     let read = read.map_err(|error| problem::condition(&error, &project.spec.project_key))?;
     let is_local = projected_cluster.settings.local;
-    let is_new = read.record.is_none() && persisted.id.is_none();
-    if let Some(follows) = follows.filter(|follows| is_new && (follows.moves || is_local)) {
-        if let Some(why) = &follows.not_deployable {
-            return Err(intent::not_deployable(object, why).into());
-        }
-        let note = "it waits until its ConnectorStaged is deployable; the declarations of that connector are not known \
-                    yet, so values were not checked";
-        return unread(projected_cluster, object, Action::Create, note.to_owned()).await;
+    if follows.is_some_and(Projection::moves) {
+        return Err(Stop::NotAsked("its ConnectorStaged changes first: plan again once that is deployable".to_owned()));
     }
     if let Some(staged) = object.spec.connector.staged_ref.as_ref().filter(|_| is_local) {
         return Err(Stop::NotAsked(local::staged(&staged.name)));
@@ -190,9 +184,6 @@ async fn of_deployment(
         let secured = desired.as_ref().is_ok_and(|desired| !desired.values.secured.is_empty());
         local::owned(&mut outcome, unknown.is_some(), secured);
         outcome.notes.extend(unknown);
-    }
-    if let Some(follows) = follows {
-        follow(object, follows, &mut outcome);
     }
     Ok(outcome)
 }
@@ -240,7 +231,6 @@ fn empty_values(items: &[Item]) -> Option<String> {
 async fn unread(
     projected_cluster: &ProjectedCluster,
     object: &ConnectorDeployment,
-    action: Action,
     why: String,
 ) -> Result<Projection, Stop> {
     let (namespace, named) = (object.namespace().unwrap_or_default(), value_from::references(&object.spec));
@@ -248,18 +238,7 @@ async fn unread(
     let values = desired::from_spec(&object.spec, &contents, None);
     let (values, unknown) = local::without_absent(values, projected_cluster.settings.local);
     values.map_err(|unready| unready.condition)?;
-    Ok(Projection { action, notes: std::iter::once(why).chain(unknown).collect(), ..Projection::default() })
-}
-
-/// Adds the redeploy of a live deployment that follows its staged connector to the next tag.
-fn follow(object: &ConnectorDeployment, follows: &staged::Projection, outcome: &mut Projection) {
-    let will = follows.moves && follows.not_deployable.is_none() && outcome.problem.is_none();
-    if !will || object.spec.connector.update_policy != UpdatePolicy::Latest || object.spec.suspend {
-        return;
-    }
-    if matches!(outcome.action, Action::None | Action::Unknown) {
-        outcome.action = Action::Redeploy;
-    }
-    let note = "it follows its ConnectorStaged once that is deployable; its new declarations are not known yet";
-    outcome.notes.push(note.to_owned());
+    let mut outcome = Projection::not_known(why);
+    outcome.notes.extend(unknown);
+    Ok(outcome)
 }

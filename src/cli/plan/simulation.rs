@@ -79,8 +79,14 @@ pub(super) enum Action {
     AdoptAndRedeploy,
     /// The deployment is redeployed if a value changed that could not be compared.
     Unknown,
-    /// Not known, because the remote was not asked.
-    NotAsked,
+    /// The staged connector is updated.
+    Update,
+    /// Permission for a preview of the staged connector is requested.
+    Preview,
+    /// The staged connector is published.
+    Publish,
+    /// Not known; a note has the reason.
+    NotKnown,
 }
 
 /// Version of the connector before and after.
@@ -103,8 +109,6 @@ pub(super) struct Projection {
     pub(super) connector: Option<Versions>,
     /// Values that would change.
     pub(super) differences: Vec<Difference>,
-    /// Keys of whole objects that are not sent, because the connector does not declare them.
-    pub(super) undeclared: Vec<String>,
     /// Further information for the user.
     pub(super) notes: Vec<String>,
 }
@@ -115,9 +119,30 @@ impl Projection {
         Self { problem: Some(condition.into()), ..Self::default() }
     }
 
+    /// Returns a result without an action, because the resource is being deleted.
+    pub(super) fn deleted() -> Self {
+        let note = "it is being deleted, and applying changes nothing about that".to_owned();
+        Self { notes: vec![note], ..Self::default() }
+    }
+
+    /// Returns the plan for a resource of which it is not known what would happen. `why`: the reason.
+    pub(super) fn not_known(why: impl Into<String>) -> Self {
+        Self { action: Action::NotKnown, notes: vec![why.into()], ..Self::default() }
+    }
+
+    /// Returns the plan while an operation is in progress, whose end decides what follows.
+    pub(super) fn in_progress() -> Self {
+        Self::not_known("an operation is in progress at the remote: plan again after it")
+    }
+
+    /// Returns whether what a deployment of this staged connector deploys would change.
+    pub(super) fn moves(&self) -> bool {
+        matches!(self.action, Action::Create | Action::Update | Action::Preview)
+    }
+
     /// Returns whether values are sent, now or once nothing holds them.
     pub(super) fn is_sent(&self) -> bool {
-        !matches!(self.held.unwrap_or(self.action), Action::None | Action::Adopt | Action::NotAsked)
+        !matches!(self.held.unwrap_or(self.action), Action::None | Action::Adopt | Action::NotKnown)
     }
 }
 
@@ -127,19 +152,20 @@ pub(super) fn simulate(inputs: &Inputs<'_>) -> Projection {
     let wanted = inputs.desired.as_ref().ok().map(|desired| desired.wanted(inputs.key, &ignored));
     let mut intent = intent::intent(inputs.after, inputs.wanted, Some(inputs.target), inputs.registered.latest());
     if intent.deletion.is_some() {
-        let note = "it is being deleted, and applying changes nothing about that".to_owned();
-        return Projection { notes: vec![note], ..Projection::default() };
+        return Projection::deleted();
     }
-    let mut stage = Stage::of(inputs, wanted.as_ref(), observe::observation(inputs.read, &ignored));
-    let mut outcome = Projection { notes: std::mem::take(&mut stage.notes), ..Projection::default() };
-    if stage.is_being_created(wanted.as_ref()) {
-        return outcome;
+    let stage = Stage::of(inputs, wanted.as_ref(), observe::observation(inputs.read, &ignored));
+    if stage.is_busy() {
+        return Projection::in_progress();
     }
+    let mut outcome = Projection::default();
     // What is held is what would happen otherwise.
     let is_suspended = std::mem::take(&mut intent.suspended);
     let decision = stage.play(&intent, wanted.as_ref(), inputs.key, inputs.now);
     if let Ok(desired) = inputs.desired {
-        outcome.undeclared.clone_from(&desired.undeclared);
+        let undeclared = desired.undeclared.join(", ");
+        let note = format!("not sent, because the connector does not declare them: {undeclared}");
+        outcome.notes.extend((!undeclared.is_empty()).then_some(note));
         outcome.notes.extend(value_from::invisible_note(&desired.invisible()));
     }
     let problem = match &decision.step {

@@ -189,7 +189,7 @@ fn a_create_is_predicted_only_if_the_operator_would_send_it() {
 
 #[test]
 fn operations_in_progress_and_failures_are_taken_into_account() {
-    let running = "an operation is in progress at the remote; this plan starts after it";
+    let running = "an operation is in progress at the remote: plan again after it";
     let ours = |status: Value| {
         let mut status = status;
         status["id"] = json!("remote");
@@ -208,18 +208,17 @@ fn operations_in_progress_and_failures_are_taken_into_account() {
     let deployed = record("Deployed", "info");
     let rows: Vec<Row<'_>> = vec![
         ("live", live.clone(), deployed.clone(), Action::None, None, None),
-        ("its redeploy runs", redeploying("info"), record("Deploying", "info"), Action::None, None, Some(running)),
+        ("its redeploy runs", redeploying("info"), record("Deploying", "info"), Action::NotKnown, None, Some(running)),
+        ("a foreign operation", live.clone(), record("Deploying", "info"), Action::NotKnown, None, Some(running)),
         (
-            "another redeploy is in progress",
-            redeploying("debug"),
-            record("Deploying", "debug"),
-            Action::Redeploy,
+            "its create is in progress",
+            creating("info"),
+            record("Queued", "info"),
+            Action::NotKnown,
             None,
             Some(running),
         ),
-        ("a foreign operation", live.clone(), record("Deploying", "info"), Action::None, None, Some(running)),
-        ("its create is in progress", creating("info"), record("Queued", "info"), Action::None, None, Some(running)),
-        ("its create is not visible yet", creating("info"), json!(null), Action::None, None, Some(running)),
+        ("its create is not visible yet", creating("info"), json!(null), Action::NotKnown, None, Some(running)),
         ("never created", json!({}), json!(null), Action::Create, None, None),
         ("deleted at the remote", live.clone(), json!(null), Action::None, Some(Reason::RemoteDisappeared), None),
         ("to be created again", with(live.clone(), "spec", &correct), json!(null), Action::Create, None, None),

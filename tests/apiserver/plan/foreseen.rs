@@ -58,7 +58,7 @@ async fn a_redeploy_is_planned_with_the_values_that_differ_and_secured_ones_are_
     let namespace = &shop.sandbox.namespace;
     let expected = format!(
         "~ ConnectorDeployment {namespace}/tax: is redeployed\n    ~ service LOG_LEVEL: \"info\" -> \"debug\"\n\
-         Plan: 0 to create, 1 to redeploy, 0 to adopt, 0 unchanged.\n"
+         Plan: 1 to redeploy.\n"
     );
     assert_eq!(printed.output, expected, "a pipe has no colours");
 }

@@ -132,28 +132,6 @@ async fn a_plan_works_if_everything_is_new() {
         "Secret {new}/shop-credentials, ConnectProject {new}/shop, Secret {new}/tax: the namespace {new} does not exist yet, so \
          the API server could not check it"
     );
-    assert_eq!(planned["staged"][0]["actions"], json!(["create"]), "{planned:#}");
+    assert_eq!(planned["staged"][0]["action"], json!("create"), "{planned:#}");
     assert_eq!(planned["notes"], json!([unchecked]));
-}
-
-#[tokio::test]
-async fn the_options_of_the_operator_are_those_of_its_deployment() {
-    let shop = live().await;
-    let namespace = &shop.sandbox.namespace;
-    let operator = |arguments: &[&str]| {
-        let own = [&["run", "--watch-namespaces", namespace, "--operator-namespace", namespace], arguments].concat();
-        json!({
-            "apiVersion": "apps/v1", "kind": "Deployment",
-            "metadata": {"name": "operator", "labels": {"app.kubernetes.io/name": "connect-operator"}},
-            "spec": {"replicas": 0, "selector": {"matchLabels": {"a": "b"}}, "template": {
-                "metadata": {"labels": {"a": "b"}},
-                "spec": {"containers": [{"name": "operator", "image": "example/operator:1", "args": own}]}}},
-        })
-    };
-    for (arguments, unlabelled) in [(&[][..], false), (&["--require-secret-label"], true)] {
-        shop.sandbox.succeed(&["apply", "--filename", "-"], &operator(arguments).to_string()).await;
-        let planned = plan(&shop, &[with_level(&shop, "debug", &json!({}))]).await;
-        let lacks = planned.output.contains("lacks the label connect-operator.io/use=true");
-        assert_eq!(lacks, unlabelled, "{arguments:?}: {}", planned.output);
-    }
 }

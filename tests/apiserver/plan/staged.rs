@@ -33,27 +33,20 @@ async fn a_staged_connector_is_planned_alone_and_with_its_deployment() {
     assert_eq!(alone.code, Some(2), "{} {}", alone.output, alone.error);
     let alone = alone.json();
     assert_eq!(alone["changes"], true, "{alone:#}");
-    assert_eq!(alone["staged"][0]["actions"], json!(["create", "preview", "publish"]), "{alone:#}");
+    assert_eq!(alone["staged"][0]["action"], json!("create"), "{alone:#}");
 
     let both = [kit(&json!({})), preview(&shop), secret(SECRET, &json!({"token": TOKEN}))];
     let planned = plan(&shop, &both).await;
     assert_eq!(planned.code, Some(2), "{} {}", planned.output, planned.error);
     let planned = planned.json();
-    assert_eq!(planned["staged"][0]["actions"], json!(["create", "preview"]), "{planned:#}");
-    let waits = planned["staged"][0]["waits"][0].as_str().unwrap();
-    assert!(waits.starts_with(&format!("ConnectorDeployment {NAME} ")), "{waits}");
-    assert_eq!(planned["deployments"][0]["action"], "create", "{planned:#}");
-
-    let never = [kit(&json!({"previewable": false, "publishAfter": null})), preview(&shop)];
-    let planned = plan(&shop, &never).await;
-    assert_eq!(planned.code, Some(1), "{} {}", planned.output, planned.error);
-    let problem = &planned.json()["deployments"][0]["problem"];
-    assert_eq!(problem["reason"], "StagedNotReady", "{problem}");
-    assert!(problem["message"].as_str().unwrap().contains("set previewable: true there"), "{problem}");
+    assert_eq!(planned["staged"][0]["action"], json!("create"), "{planned:#}");
+    let follows = &planned["deployments"][0];
+    assert_eq!(follows["action"], "notKnown", "{planned:#}");
+    assert!(follows["notes"][0].as_str().unwrap().starts_with("its ConnectorStaged changes first"), "{planned:#}");
 }
 
 #[tokio::test]
-async fn a_new_tag_is_planned_to_its_end_and_a_deployment_follows_it() {
+async fn a_new_tag_is_an_update_which_its_deployment_follows() {
     let mut shop = Shop::open().await;
     shop.put_secret(SECRET, &[("token", TOKEN)]).await;
     for manifest in [kit(&json!({})), preview(&shop)] {
@@ -76,12 +69,11 @@ async fn a_new_tag_is_planned_to_its_end_and_a_deployment_follows_it() {
     assert_eq!(planned.code, Some(2), "{} {}", planned.output, planned.error);
     let planned = planned.json();
     let staged = &planned["staged"][0];
-    assert_eq!(staged["actions"], json!(["update", "preview"]), "{planned:#}");
-    let tag = json!({"field": "repository.tag", "before": "1.0.0", "after": "1.1.0"});
+    assert_eq!(staged["action"], json!("update"), "{planned:#}");
+    let tag = json!({"application": null, "kind": "field", "key": "repository.tag", "change": "changed",
+        "before": "1.0.0", "after": "1.1.0"});
     assert_eq!(staged["differences"], json!([tag]), "{planned:#}");
-    let waits = format!("ConnectorDeployment {NAME} does not run tag 1.1.0 yet, but 1.0.0");
-    assert_eq!(staged["waits"], json!([waits]), "{planned:#}");
-    assert_eq!(planned["deployments"][0]["action"], "redeploy", "the deployment is not in the files: {planned:#}");
+    assert_eq!(planned["deployments"][0]["action"], "notKnown", "the deployment is not in the files: {planned:#}");
 
     let taken = kit(&json!({"key": "kit"}));
     let mut other = taken.clone();
@@ -106,8 +98,8 @@ async fn the_examples_are_planned_together() {
     assert_eq!(planned.code, Some(2), "{} {}", planned.output, planned.error);
     let planned = planned.json();
     assert_eq!(planned["problems"], false, "{planned:#}");
-    assert_eq!(planned["staged"][0]["actions"], json!(["create", "preview"]), "{planned:#}");
+    assert_eq!(planned["staged"][0]["action"], json!("create"), "{planned:#}");
     let deployments = planned["deployments"].as_array().unwrap();
     let actions: Vec<_> = deployments.iter().map(|it| (it["name"].as_str(), it["action"].as_str())).collect();
-    assert_eq!(actions, [(Some("my-preview"), Some("create")), (Some("tax"), Some("create"))], "{planned:#}");
+    assert_eq!(actions, [(Some("my-preview"), Some("notKnown")), (Some("tax"), Some("create"))], "{planned:#}");
 }

@@ -110,9 +110,9 @@ async fn a_manifest_that_the_api_server_rejects_is_one_short_line() {
     let mut number = shop.deployment();
     number["spec"]["configurations"][0]["standardConfiguration"][0]["value"] = json!(8080);
     for (case, manifest, words) in [
-        ("an unknown field", unknown, "spec.conector: there is no such field"),
+        ("an unknown field", unknown, ".spec.conector: field not declared in schema"),
         ("an unknown kind", misspelt, "no kind ConnectorDeploymnet"),
-        ("a number that is not quoted", number, "value: it must be of type string; put it into quotes"),
+        ("a number that is not quoted", number, "expected string, got"),
         ("what cannot change", moved, "connector.key"),
         ("a Secret that is none", wrong, "are not shown"),
     ] {

@@ -20,7 +20,7 @@ async fn findings(sandbox: &Sandbox, check: &str, more: &[&str]) -> (Option<i32>
 }
 
 /// Returns the Deployment of an operator that watches this namespace, and may call the hosts of commercetools only.
-pub(super) fn operator(sandbox: &Sandbox) -> Value {
+fn operator(sandbox: &Sandbox) -> Value {
     let watched = format!("--watch-namespaces={}", sandbox.namespace);
     let arguments =
         ["run", "--leader-elect", "--lease-name=operator", "--allowed-api-hosts=connect.*.commercetools.com", &watched];

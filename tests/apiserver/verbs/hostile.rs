@@ -121,7 +121,6 @@ async fn no_command_prints_what_a_terminal_obeys() {
         (&["wait", NAME], false, text),
         (&["plan", "-f", file], false, text),
         (&["plan", "-f", file, "-o", "json"], false, data),
-        (&["plan", "-f", file, "-o", "markdown"], false, text),
         (&["plan", "--local", "-f", file], false, none),
         (&["redeploy", NAME, "--wait"], false, none),
         (&["reconcile", NAME], false, none),

@@ -67,7 +67,7 @@ impl ProjectedCluster {
             Err(error) => return Err(error.into()),
         };
         let is_known = labels.is_some();
-        let permissions = NamespacePermissions::new(self.settings.cluster_projects);
+        let permissions = NamespacePermissions::new(true);
         let metadata = ObjectMeta { name: Some(namespace.to_owned()), labels, ..ObjectMeta::default() };
         let listed = Namespace { metadata, ..Namespace::default() };
         // A plan enqueues nothing.
@@ -76,7 +76,7 @@ impl ProjectedCluster {
         }
         let _ = permissions.saw_project(&project.name, allowed);
         match permissions.permission(project, namespace) {
-            Permission::Denied(_) if !is_known && allowed.selector.is_some() && permissions.is_enabled() => {
+            Permission::Denied(_) if !is_known && allowed.selector.is_some() => {
                 let why = if self.settings.local { "the files do not contain" } else { "you may not read" };
                 self.note(format!(
                     "{why} the Namespace {namespace}, so its labels were not compared with spec.allowedNamespaces of {project}"

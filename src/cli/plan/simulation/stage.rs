@@ -1,4 +1,4 @@
-//! The state on which a plan runs the decision table: as if an operation in progress had succeeded. Pure.
+//! The state on which a plan runs the decision table. Pure.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use jiff::Timestamp;
 use super::Inputs;
 use crate::operator::deployment::decide::{self, Decision, DesiredPayload, Input, Step, TransientState};
 use crate::operator::deployment::desired::Desired;
-use crate::operator::deployment::persisted::{Applied, Observation, OperationType, PersistedState, Phase, Sources};
+use crate::operator::deployment::persisted::{Observation, PersistedState, Sources};
 use crate::operator::deployment::state;
 use crate::operator::reporting::conditions;
 use crate::operator::values::Values;
 use crate::operator::values::digest::DigestKey;
-use crate::operator::values::names::{Names, differences};
+use crate::operator::values::names::differences;
 
 /// Maximum number of simulated steps: the longest sequence, proving that a record is gone, takes about twenty.
 const ROUNDS: usize = 64;
@@ -26,7 +26,6 @@ pub(super) struct Stage {
     pub(super) applied: Option<Values>,
     /// Whether a secured value may have changed that could not be compared.
     pub(super) uncertain: bool,
-    pub(super) notes: Vec<String>,
 }
 
 impl Stage {
@@ -34,63 +33,28 @@ impl Stage {
         let persisted = state::shown(&inputs.after.status.clone().unwrap_or_default());
         let applied = inputs.earlier.filter(|earlier| was_applied(inputs, earlier, &persisted));
         let applied = applied.map(|applied| applied.values.clone());
-        let mut stage = Self { persisted, observation, applied, uncertain: false, notes: Vec::new() };
-        let begun = stage.settle(inputs.now);
+        let mut stage = Self { persisted, observation, applied, uncertain: false };
         if let Some(wanted) = wanted {
-            stage.rekey(inputs.key, wanted, begun.as_ref());
+            stage.rekey(inputs.key, wanted);
         }
         stage
     }
 
-    /// Assumes that an operation in progress succeeds. Returns the names of the values that it has sent.
-    fn settle(&mut self, now: Timestamp) -> Option<Names> {
-        let busy = match &mut self.observation {
-            Observation::Present(seen) if seen.phase.is_busy() => {
-                seen.phase = Phase::Deployed;
-                true
-            }
-            _ => false,
-        };
-        let operation = self.persisted.operation.take();
-        if busy || operation.is_some() {
-            self.notes.push("an operation is in progress at the remote; this plan starts after it".to_owned());
-        }
-        let operation = operation?;
-        self.applied = None;
-        self.persisted.handled_redeploy = operation.redeploy_request.or(self.persisted.handled_redeploy.take());
-        if let (OperationType::Create, Observation::Present(seen)) = (operation.kind, &self.observation) {
-            self.persisted.id = Some(seen.id.clone());
-        }
-        let payload = operation.payload?;
-        self.persisted.applied = Some(Applied {
-            generation: operation.generation,
-            digest: Some(payload.digest),
-            outcome: Phase::Deployed,
-            serves: true,
-            from_version: None,
-            connector_version: None,
-            rollback: None,
-            // Nothing is observed yet, so there is nothing to compare with.
-            names: None,
-            differs: None,
-            uncompared: false,
-            accepted: None,
-            retained: Names::default(),
-            sources: payload.sources,
-            at: now,
-        });
-        Some(payload.names)
+    /// Whether an operation is in progress at the remote.
+    pub(super) fn is_busy(&self) -> bool {
+        self.persisted.operation.is_some()
+            || matches!(&self.observation, Observation::Present(seen) if seen.phase.is_busy())
     }
 
     /// Replaces the operator's digests, whose key a plan does not read, by digests under another one, as far as the values
-    /// are known. `begun`: the names of the values that an operation in progress has sent.
-    fn rekey(&mut self, key: &DigestKey, wanted: &DesiredPayload, begun: Option<&Names>) {
+    /// are known.
+    fn rekey(&mut self, key: &DigestKey, wanted: &DesiredPayload) {
         let Some(applied) = self.persisted.applied.as_mut().filter(|applied| applied.digest.is_some()) else { return };
         let differences = match &self.observation {
             Observation::Present(seen) => differences(&wanted.values, &seen.values),
             Observation::Absent { .. } => BTreeMap::default(),
         };
-        let same_names = begun.or(applied.names.as_ref()) == Some(&wanted.payload.names);
+        let same_names = applied.names.as_ref() == Some(&wanted.payload.names);
         applied.digest = Some(match &self.applied {
             Some(known) => key.digest(known),
             None if same_names && differences.is_empty() => wanted.payload.digest.clone(),
@@ -101,13 +65,6 @@ impl Stage {
         for digest in [&mut applied.differs, &mut applied.accepted] {
             *digest = digest.take().and_then(|_| key.of_differences(&differences));
         }
-    }
-
-    /// Whether a create with these values is already in progress.
-    pub(super) fn is_being_created(&self, wanted: Option<&DesiredPayload>) -> bool {
-        let begun = self.persisted.applied.as_ref().and_then(|applied| applied.digest.as_ref());
-        let same = begun.is_some() && begun == wanted.map(|wanted| &wanted.payload.digest);
-        same && self.persisted.id.is_none() && matches!(self.observation, Observation::Absent { .. })
     }
 
     /// Runs the table until it sends a call, or has nothing more to do.

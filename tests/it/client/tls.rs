@@ -48,12 +48,11 @@ async fn a_certificate_is_trusted_only_if_it_was_given() {
 
     let (_, other) = tls_remote().await;
     let seen = remote.tokens().len();
-    let (file, authorities_of_other) = authorities(&other);
+    let (_other_file, authorities_of_other) = authorities(&other);
     let distrusting = tls_client(&remote, &authorities_of_other.expect("certificates"));
     let error = distrusting.deployment(&id).await.expect_err("an unknown certificate");
     assert_eq!(error.failure, Failure::NotSent);
     assert!(error.message.contains("certificate"), "{error}");
-    assert!(error.message.contains(&file.path().display().to_string()), "it names the file: {error}");
     assert_eq!(remote.tokens().len(), seen, "nothing was sent to it");
 }
 
@@ -97,7 +96,5 @@ async fn certificates_that_are_replaced_count_at_once_for_clients_that_exist() {
         }
         let outcome = call(&of_second).await;
         assert_eq!(outcome.is_ok(), trusted, "{case}: {outcome:?}");
-        let named = outcome.err().is_none_or(|why| why.contains(&file.path().display().to_string()));
-        assert!(named, "{case}: the message names the file");
     }
 }

@@ -18,10 +18,18 @@ fn id() -> Selector {
 
 #[tokio::test]
 async fn nothing_is_sent_inside_retry_after_not_even_for_a_token() {
-    for (case, status, header, pause) in [("429, seconds", 429, "30", 30), ("503, seconds", 503, "90", 90)] {
+    for (case, status, header, pause) in [
+        ("429, seconds", 429, "30", 30),
+        ("503, seconds", 503, "90", 90),
+        ("503, a date by the server's own clock", 503, "Thu, 01 Jan 2015 00:01:00 GMT", 60),
+    ] {
         let remote = Remote::start_slow(
             later(move |seen| match seen.before {
-                0 => with_header(answer(status, ""), "retry-after", header),
+                0 => with_header(
+                    with_header(answer(status, ""), "retry-after", header),
+                    "date",
+                    "Thu, 01 Jan 2015 00:00:00 GMT",
+                ),
                 _ => json_answer(200, &deployment("42")),
             }),
             // The token expires during the pause.

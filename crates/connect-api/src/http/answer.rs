@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use http::header::RETRY_AFTER;
+use http::header::{DATE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use jiff::Timestamp;
 use secrecy::SecretString;
@@ -125,15 +125,17 @@ pub fn correlation_id(headers: &HeaderMap, sent: &str, masker: impl FnOnce() -> 
     }
 }
 
-/// Parses `Retry-After` (RFC 9110 section 10.2.3), limited to one hour.
+/// Parses `Retry-After` (RFC 9110 section 10.2.3), limited to one hour. A date is measured from the `Date` header of
+/// the same response, if present, so that the result does not depend on the local system time.
 #[must_use]
 pub fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let pause = if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         Duration::from_secs(text.parse().unwrap_or(u64::MAX))
     } else {
-        let until = httpdate::parse_http_date(text).ok()?;
-        until.duration_since(now.into()).unwrap_or(Duration::ZERO)
+        let date = |text| httpdate::parse_http_date(text).ok();
+        let theirs = headers.get(DATE).and_then(|text| date(text.to_str().ok()?));
+        date(text)?.duration_since(theirs.unwrap_or_else(|| now.into())).unwrap_or(Duration::ZERO)
     };
     Some(pause.min(LONGEST_PAUSE))
 }

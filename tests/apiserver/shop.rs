@@ -378,9 +378,8 @@ impl Shop {
     pub(crate) async fn until_gone(&self) {
         let gone =
             awaited(self.api::<ConnectorDeployment>(), NAME, |object: Option<&ConnectorDeployment>| object.is_none());
-        if in_time(gone).await.is_err() {
-            panic!("still exists: {:#?}\ncalls: {:?}", self.get().await, self.dev.counts());
-        }
+        let is_gone = in_time(gone).await.is_ok();
+        assert!(is_gone, "still exists: {:#?}\ncalls: {:?}", self.get().await, self.dev.counts());
     }
 
     /// Number of calls of this operation of the remote.

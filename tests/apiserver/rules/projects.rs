@@ -37,9 +37,8 @@ async fn delete_credentials(shop: &Shop) {
 async fn until_project_gone(shop: &Shop, project: &ConnectProject) {
     let uid = project.uid().unwrap();
     let gone = awaited(shop.api::<ConnectProject>(), PROJECT, conditions::is_deleted(&uid));
-    if in_time(gone).await.is_err() {
-        panic!("still there: {:#?}", shop.api::<ConnectProject>().get(PROJECT).await);
-    }
+    let is_gone = in_time(gone).await.is_ok();
+    assert!(is_gone, "still there: {:#?}", shop.api::<ConnectProject>().get(PROJECT).await);
 }
 
 /// Returns once the copies satisfy `are`.

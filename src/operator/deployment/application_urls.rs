@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use connect_api::model::{ApplicationType, Deployment};
+use connect_api::model::Deployment;
 
 use super::desired::{Desired, UrlValue};
 use super::persisted::PersistedState;
@@ -62,12 +62,6 @@ fn joined(url: &str, path: &str) -> String {
     let scheme = if url.contains("://") { "" } else { "https://" };
     let url = if path.starts_with('/') { url.trim_end_matches('/') } else { url };
     format!("{scheme}{url}{path}")
-}
-
-/// Whether applications of this type never get a URL (contract section 15.3); `false` for unknown types.
-#[must_use]
-pub fn has_none(kind: &ApplicationType) -> bool {
-    matches!(kind, ApplicationType::Event | ApplicationType::Job)
 }
 
 /// Returns the condition of a deployment that runs with placeholders; `None`: it has none.

@@ -12,7 +12,6 @@ pub mod declared;
 pub mod desired;
 pub mod intent;
 mod kind;
-mod lookups;
 mod missing;
 pub mod observe;
 mod outputs;

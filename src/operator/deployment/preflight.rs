@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 
 use connect_api::model::{ApplicationType, IsPreviewable};
 
-use super::application_urls;
 use super::declared::Declared;
 use super::desired::UrlValue;
 use crate::operator::remote::RegistryConnector;
@@ -56,8 +55,12 @@ fn of_url(value: &UrlValue, declared: &Declared, names: &BTreeSet<&str>) -> Opti
         let others = others(name, names);
         return Some(format!("{item} takes the URL of application {name}, which does not exist{others}"));
     };
-    let kind = Some(kind).filter(|kind| application_urls::has_none(kind))?.as_str();
-    Some(format!("{item} takes the URL of application {name}, which is of type {kind} and never has one"))
+    // Contract section 15.3. An unknown type may have one.
+    let has_none = matches!(kind, ApplicationType::Event | ApplicationType::Job);
+    has_none.then(|| {
+        let kind = kind.as_str();
+        format!("{item} takes the URL of application {name}, which is of type {kind} and never has one")
+    })
 }
 
 /// Finds a retry policy where it has no effect: only messages of an event application are redelivered. An unknown type

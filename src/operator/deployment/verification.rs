@@ -1,18 +1,19 @@
 //! Whether the resources in `spec.verify` exist and point to the deployment, and whether that makes it Ready (rule 17).
 //! Pure.
 //!
-//! `reconciler/verify.rs` has them looked up. Of a URL that does not belong to the deployment only the host is shown:
+//! `reconcile/verify.rs` looks them up. Of a URL that does not belong to the deployment only the host is shown:
 //! the rest may contain somebody's token.
 
 use std::collections::BTreeSet;
 
+use connect_api::ApiError;
 use connect_api::commerce::{ResourceKind, ResourceName};
+use connect_api::error::{ErrorCode, Failure};
 use connect_api::model::{ApplicationDeployment, Deployment, Destination, EntryType};
 use connect_api::scopes::{self, Right};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use url::Url;
 
-use super::lookups::Found;
 use crate::crd::{ReadyWhen, Verify};
 use crate::names;
 use crate::operator::reporting::conditions::ConditionUpdate;
@@ -20,6 +21,35 @@ use crate::operator::reporting::reason::{ConditionState, Reason};
 
 /// Longest part of a response in a message, in bytes.
 const LONGEST_WORD: usize = 200;
+
+/// The observation of one resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// It exists and has this destination.
+    There(Destination),
+    /// It does not exist.
+    Absent,
+    /// The API client may not read it.
+    Forbidden,
+    /// The service rejected the credentials, with the message for users.
+    CredentialsRefused(String),
+    /// There was no usable answer, with the message for users.
+    Unreadable(String),
+}
+
+impl Found {
+    /// Returns what a failed lookup means for a resource.
+    pub(super) fn failed(error: &ApiError) -> Self {
+        match &error.failure {
+            Failure::Answered { status: 403, .. } => Self::Forbidden,
+            Failure::Answered { codes, .. } if codes.contains(&ErrorCode::AuthorizationError) => Self::Forbidden,
+            Failure::CredentialsRefused | Failure::Answered { status: 401, .. } => {
+                Self::CredentialsRefused(error.message.clone())
+            }
+            _ => Self::Unreadable(error.to_string()),
+        }
+    }
+}
 
 /// Returns the resources to look up, in the order of the spec.
 #[must_use]

@@ -1,16 +1,19 @@
-//! Looks up the resources in `spec.verify`, and uses the results.
+//! Looks up the Extensions and Subscriptions in `spec.verify` in the HTTP API of the project, and uses the results.
+//!
+//! The lookups have clients of their own and use neither the circuit breaker nor the permits: no failure of them delays calls
+//! of the Connect API.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use clock::between;
 use connect_api::CommerceApi;
+use connect_api::commerce::ResourceName;
 use connect_api::model::Deployment as Record;
 
 use super::super::decide::{Decision, Outcome};
-use super::super::lookups::{Found, look_up, pause};
 use super::super::persisted::{PersistedState, Phase};
-use super::super::verification;
+use super::super::verification::{self, Found};
 use crate::crd::Verify;
 use crate::operator::cluster::objects::secret;
 use crate::operator::context::Project;
@@ -21,6 +24,10 @@ use crate::operator::reporting::reason::Reason;
 
 use super::Reconciler;
 
+/// Pause before the second lookup of what is not verified; the pause grows with the age of the operation.
+const FIRST_PAUSE: Duration = Duration::from_secs(10);
+/// Longest pause after a lookup in which something could not be read.
+const AFTER_FAILURE: Duration = Duration::from_mins(1);
 const NOT_YET: &str = "The lookup follows once the deployment is Deployed";
 
 impl Reconciler<'_> {
@@ -104,4 +111,34 @@ impl Reconciler<'_> {
         let client = self.context.remotes.commerce(&settings, &http_api_url);
         Ok(client.map_err(|sentence| ConditionUpdate::new(Reason::ConfigurationInvalid, sentence)))
     }
+}
+
+/// Looks up these resources: one observation for each, in their order.
+async fn look_up(client: &dyn CommerceApi, resources: &[ResourceName]) -> Vec<Found> {
+    let mut found = Vec::with_capacity(resources.len());
+    for name in resources {
+        match client.destination(name).await {
+            Ok(there) => found.push(there.map_or(Found::Absent, Found::There)),
+            Err(error) => {
+                tracing::debug!(%error, "a resource of the project cannot be looked up");
+                match Found::failed(&error) {
+                    // A service that does not answer, or rejects the credentials, is not asked for the remaining resources.
+                    failed @ (Found::Unreadable(_) | Found::CredentialsRefused(_)) => {
+                        found.resize(resources.len(), failed);
+                        break;
+                    }
+                    failed => found.push(failed),
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Returns the pause before the next lookup: the interval, and less after a failure, and while something is not verified,
+/// because scripts may take their time. `unverified_for`: how long the resources have been expected to be as declared;
+/// `None`: they are.
+fn pause(interval: Duration, unverified_for: Option<Duration>, failed: bool) -> Duration {
+    let pause = unverified_for.map_or(interval, |age| age.max(FIRST_PAUSE).min(interval));
+    if failed { pause.min(AFTER_FAILURE) } else { pause }
 }

@@ -259,7 +259,7 @@ impl Elector {
             return Ok(false);
         };
         let released = election::given_up(spec, now);
-        self.write(Some(lease), released).await.map(|_| true)
+        self.write(Some(lease), released).await.map(|()| true)
     }
 
     /// Reads the Lease; `None` if it does not exist.

@@ -45,8 +45,12 @@ impl KnownObjects {
                 let listed = mem::take(&mut self.listed);
                 let mut gone = context.memory.shown.object_refs();
                 gone.retain(|object_ref| self.watches::<K>(object_ref) && !listed.contains_key(object_ref));
-                gone.iter().for_each(|object_ref| deleted(context, object_ref));
-                listed.into_iter().for_each(|(object_ref, change)| exists(context, &object_ref, change));
+                for object_ref in &gone {
+                    deleted(context, object_ref);
+                }
+                for (object_ref, change) in listed {
+                    exists(context, &object_ref, change);
+                }
             }
             Event::Apply(object) => {
                 seen(context, object);

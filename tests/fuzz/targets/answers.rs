@@ -67,7 +67,11 @@ pub(crate) fn errors(data: &[u8]) {
     let mut bytes = Bytes::new(data);
     let status = bytes.one(&[400_u16, 404, 409, 500, 401, 302, 200, 599]);
     let status = StatusCode::from_u16(status).expect("100 to 999 are statuses");
-    let refusal = answer::refusal(status, bytes.rest(), &Masker::new([SENT]));
+    let (body, masker) = (bytes.rest(), Masker::new([SENT]));
+    let refusal = answer::refusal(status, body, false, &masker);
+    let or_absent = answer::refusal(status, body, true, &masker);
+    assert!(or_absent == refusal || or_absent.codes == [ErrorCode::ResourceNotFound]);
+    assert!(or_absent == refusal || status == StatusCode::NOT_FOUND, "only a 404 means that the record does not exist");
     assert!(refusal.message.len() <= LONGEST_TEXT);
     assert!(!refusal.message.contains(SENT));
     assert!(!refusal.message.contains(connect_api::text::is_unsafe), "nothing that a terminal obeys");

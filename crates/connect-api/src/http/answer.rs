@@ -56,19 +56,20 @@ pub struct Grant {
     pub life: Duration,
 }
 
-/// Parses the body of an error response. A 404 without codes is [`ErrorCode::ResourceNotFound`] if the body repeats the
-/// status, as the service does and a gateway does not.
+/// Parses the body of an error response. `may_be_absent`: a 404 has the code [`ErrorCode::ResourceNotFound`] alone if it is
+/// one of its codes, or if it has none and the body repeats the status, as the service does and a gateway does not.
 #[must_use]
-pub fn refusal(status: StatusCode, body: &[u8], masker: &Masker) -> Refusal {
+pub fn refusal(status: StatusCode, body: &[u8], may_be_absent: bool, masker: &Masker) -> Refusal {
     let Ok(Value::Object(body)) = serde_json::from_slice::<Value>(body) else {
         return Refusal { codes: Vec::new(), message: no_contract(status, body) };
     };
     let errors: Vec<_> = body.get("errors").and_then(Value::as_array).into_iter().flatten().take(MOST_ERRORS).collect();
     let mut codes: Vec<_> =
         errors.iter().filter_map(|error| error.get("code")?.as_str()).map(ErrorCode::from).collect();
-    let repeats_status = body.get("statusCode").and_then(Value::as_u64) == Some(404);
-    if codes.is_empty() && status == StatusCode::NOT_FOUND && repeats_status {
-        codes.push(ErrorCode::ResourceNotFound);
+    let repeats_status = codes.is_empty() && body.get("statusCode").and_then(Value::as_u64) == Some(404);
+    let says_absent = repeats_status || codes.contains(&ErrorCode::ResourceNotFound);
+    if may_be_absent && status == StatusCode::NOT_FOUND && says_absent {
+        codes = vec![ErrorCode::ResourceNotFound];
     }
     let masker = masker.compile();
     // A code that the contract does not list is untrusted text: it is kept only if it is short and has no secret.

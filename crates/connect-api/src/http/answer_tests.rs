@@ -6,7 +6,7 @@ use super::*;
 use crate::model::Deployment;
 
 fn read(status: u16, body: &[u8]) -> Refusal {
-    refusal(StatusCode::from_u16(status).expect("a status"), body, &Masker::new(["canary-value"]))
+    refusal(StatusCode::from_u16(status).expect("a status"), body, true, &Masker::new(["canary-value"]))
 }
 
 #[test]
@@ -65,6 +65,16 @@ fn errors_in_json_are_read_member_by_member_and_the_listed_codes_come_first() {
         let codes = codes.iter().map(|code| ErrorCode::from(*code)).collect();
         let expected = Refusal { codes, message: message.into() };
         assert_eq!(read(status, body.as_bytes()), expected, "{case}");
+        let of_a_change = refusal(
+            StatusCode::from_u16(status).expect("a status"),
+            body.as_bytes(),
+            false,
+            &Masker::new(["canary-value"]),
+        );
+        assert!(
+            body.contains("ResourceNotFound") || !of_a_change.codes.contains(&ErrorCode::ResourceNotFound),
+            "{case}"
+        );
     }
 }
 
@@ -108,7 +118,7 @@ fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
 }
 
 #[test]
-fn retry_after_is_read_as_seconds_and_as_a_date() {
+fn retry_after_is_read_as_seconds_and_as_a_date_that_is_measured_from_the_answers_date() {
     let now = "2026-01-01T00:00:00Z".parse().expect("a time");
     let at = "Thu, 01 Jan 2026 00:00:30 GMT";
     for (case, pairs, expected) in [
@@ -121,6 +131,12 @@ fn retry_after_is_read_as_seconds_and_as_a_date() {
         ("not a time", &[("retry-after", "soon")], None),
         ("empty", &[("retry-after", "")], None),
         ("date", &[("retry-after", at)], Some(30)),
+        (
+            "date, by the date of the answer",
+            &[("retry-after", at), ("date", "Thu, 01 Jan 2026 00:00:10 GMT")],
+            Some(20),
+        ),
+        ("date, the answer's date is no date", &[("retry-after", at), ("date", "today")], Some(30)),
         ("date that is over", &[("retry-after", "Wed, 31 Dec 2025 23:59:59 GMT")], Some(0)),
         ("date far away", &[("retry-after", "Fri, 01 Jan 2027 00:00:00 GMT")], Some(3600)),
     ] {

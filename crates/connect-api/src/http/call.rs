@@ -32,6 +32,8 @@ pub(super) struct Call<'a> {
     pub(super) largest_body: usize,
     /// Whether nothing else depends on the call: a pause that its response asks for affects only its caller.
     pub(super) optional: bool,
+    /// Whether the caller accepts that the resource does not exist.
+    pub(super) may_be_absent: bool,
 }
 
 impl HttpConnect {
@@ -68,7 +70,8 @@ impl HttpConnect {
         if reply.status.is_success() {
             return Ok(reply);
         }
-        let answer::Refusal { codes, message } = answer::refusal(reply.status, &reply.body, &masker());
+        let answer::Refusal { codes, message } =
+            answer::refusal(reply.status, &reply.body, call.may_be_absent, &masker());
         Err(ApiError {
             operation,
             failure: Failure::Answered { status: reply.status.as_u16(), codes },
@@ -108,7 +111,7 @@ impl HttpConnect {
 
     /// Sends a call whose resource may be absent.
     pub(super) async fn maybe<T: DeserializeOwned>(&self, call: Call<'_>) -> Result<Option<T>, ApiError> {
-        match self.one(call).await {
+        match self.one(Call { may_be_absent: true, ..call }).await {
             Err(error) if error.status() == Some(404) && error.code() == Some(&ErrorCode::ResourceNotFound) => Ok(None),
             outcome => outcome.map(Some),
         }

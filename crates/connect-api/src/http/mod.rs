@@ -98,6 +98,7 @@ impl HttpConnect {
             send_before: None,
             largest_body: self.settings.limits.body,
             optional: false,
+            may_be_absent: false,
         }
     }
 }

@@ -194,7 +194,7 @@ impl Tokens {
                 None => (Failure::NotSent, "the response contains no bearer token".to_owned()),
             }
         } else {
-            let refusal = answer::refusal(status, body, &self.masker());
+            let refusal = answer::refusal(status, body, false, &self.masker());
             let message = format!("status {}: {}", status.as_u16(), refusal.message);
             if answer::refuses_a_grant(status, body) {
                 (Failure::CredentialsRefused, self.hinted(message))

@@ -154,6 +154,10 @@ pub fn note_references(context: &Context, object_ref: &ObjectRef, project: &Obje
     let before = context.references.projects(object_ref);
     context.references.set(object_ref, named);
     if before != [project.clone()] {
+        // It is polled at the remote of its project only.
+        if !before.is_empty() {
+            context.remotes.forget(object_ref);
+        }
         before.iter().chain([project]).for_each(|project| context.users_changed(project));
     }
 }

@@ -49,7 +49,7 @@ pub(super) struct Permit {
 }
 
 /// The circuit breaker of one remote.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct CircuitBreaker {
     outage: Option<Outage>,
     reported: bool,

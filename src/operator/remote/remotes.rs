@@ -4,7 +4,7 @@
 //! not secret (`docs/security.md`). Namespaces that are to share limits and calls use a `ClusterConnectProject`.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use clock::Clock;
 use connect_api::CommerceApi;
@@ -29,8 +29,9 @@ pub struct Remotes {
 struct Registry {
     /// The remote of each project with its tasks, which end when it is removed.
     remotes: BTreeMap<ObjectRef, (Arc<Remote>, JoinSet<()>)>,
-    /// Clients of HTTP APIs in use, each with its address and settings: one for each address and set of credentials.
-    commerce: Vec<(String, Settings, Weak<dyn CommerceApi>)>,
+    /// The client of an HTTP API that each resource uses, with its address and settings. A client keeps its token, and what the
+    /// service asked it to wait for.
+    commerce: BTreeMap<ObjectRef, (String, Settings, Arc<dyn CommerceApi>)>,
     /// How many remotes were opened so far.
     opened: u64,
 }
@@ -53,21 +54,26 @@ impl Remotes {
     }
 
     /// Returns the remote of `project`; opens one if it has none with these settings. Call it in every reconcile of the project,
-    /// and enqueue the resources that name the project if the remote is another one than before. Needs a tokio runtime, for the
-    /// tasks.
+    /// and enqueue the resources that name the project if the remote is another one than before. If only the rate has changed,
+    /// it is paused for as long as the one before. Needs a tokio runtime, for the tasks.
     ///
     /// # Errors
     /// The sentence of [`ConnectFactory::connect`]; nothing has changed then.
     pub fn claim(&self, project: &ObjectRef, settings: &Settings) -> Result<Arc<Remote>, String> {
-        if let Some(remote) = self.of(project).filter(|remote| remote.settings() == settings) {
-            return Ok(remote);
+        let before = self.of(project);
+        if let Some(remote) = before.as_ref().filter(|remote| remote.settings() == settings) {
+            return Ok(Arc::clone(remote));
         }
         // Without the lock: this reads certificates, and must not block others.
         let client = self.factory.connect(settings)?;
         let mut registry = self.registry.lock();
         registry.opened = registry.opened.wrapping_add(1);
         let number = self.jitter_seed.wrapping_add(registry.opened);
-        let remote = Arc::new(Remote::new(&self.common, number, project.clone(), client, settings.clone()));
+        let mut remote = Remote::new(&self.common, number, project.clone(), client, settings.clone());
+        if let Some(before) = before.filter(|before| before.settings().is_same_login(settings)) {
+            remote.continue_from(&before);
+        }
+        let remote = Arc::new(remote);
         let mut tasks = JoinSet::new();
         tasks.spawn(Arc::clone(&remote).run());
         if let Some((before, _)) = registry.remotes.insert(project.clone(), (Arc::clone(&remote), tasks)) {
@@ -89,32 +95,37 @@ impl Remotes {
         self.registry.lock().remotes.get(project).map(|(remote, _)| Arc::clone(remote))
     }
 
-    /// Returns the client of the HTTP API at `url`. All callers with the same settings share it, as long as one of them
-    /// keeps it.
+    /// Returns the client of the HTTP API at `url`. `object_ref` keeps it for its next lookup, and all resources with
+    /// the same settings share it.
     ///
     /// # Errors
     /// The sentence of [`ConnectFactory::commerce`].
-    pub fn commerce(&self, settings: &Settings, url: &str) -> Result<Arc<dyn CommerceApi>, String> {
+    pub fn commerce(
+        &self,
+        object_ref: &ObjectRef,
+        settings: &Settings,
+        url: &str,
+    ) -> Result<Arc<dyn CommerceApi>, String> {
+        let same = |(at, made_of, _): &&(String, Settings, _)| at == url && made_of == settings;
         let known = |registry: &Registry| {
-            let known = registry.commerce.iter().find(|(at, made_of, _)| at == url && made_of == settings);
-            known.and_then(|(.., client)| client.upgrade())
+            let own = registry.commerce.get(object_ref).filter(same);
+            own.or_else(|| registry.commerce.values().find(same)).map(|(.., client)| Arc::clone(client))
         };
-        if let Some(client) = known(&self.registry.lock()) {
-            return Ok(client);
-        }
+        let found = known(&self.registry.lock());
         // Without the lock, as above.
-        let client = self.factory.commerce(settings, url)?;
+        let made = found.map_or_else(|| self.factory.commerce(settings, url), Ok)?;
         let mut registry = self.registry.lock();
-        registry.commerce.retain(|(.., client)| client.strong_count() > 0);
-        Ok(known(&registry).unwrap_or_else(|| {
-            registry.commerce.push((url.to_owned(), settings.clone(), Arc::downgrade(&client)));
-            client
-        }))
+        let client = known(&registry).unwrap_or(made);
+        let kept = (url.to_owned(), settings.clone(), Arc::clone(&client));
+        registry.commerce.insert(object_ref.clone(), kept);
+        Ok(client)
     }
 
     /// Removes all that any remote keeps for a resource.
     pub fn forget(&self, object_ref: &ObjectRef) {
-        for (remote, _) in self.registry.lock().remotes.values() {
+        let mut registry = self.registry.lock();
+        registry.commerce.remove(object_ref);
+        for (remote, _) in registry.remotes.values() {
             remote.forget(object_ref);
         }
     }

@@ -105,6 +105,19 @@ async fn new_credentials_are_tried_at_once() {
 }
 
 #[tokio::test]
+async fn a_changed_rate_is_no_new_login_and_ends_no_pause() {
+    let mut bench = Bench::new();
+    bench.service.world().mood = Mood::Fails(failure(Failure::CredentialsRefused));
+    let before = bench.claim(&project("one"), "wrong", 10);
+    assert_eq!(bench.next().await, project("one"));
+    bench.service.world().mood = Mood::Works;
+    let after = bench.claim(&project("one"), "wrong", 5);
+    assert!(!Arc::ptr_eq(&before, &after));
+    assert_eq!(after.login(), before.login(), "what was refused is not sent again");
+    assert!(matches!(after.enter(&object_ref(2)).await, Err(NotAdmitted::CircuitOpen(_))));
+}
+
+#[tokio::test]
 async fn a_remote_that_hangs_does_not_slow_another() {
     let mut bench = Bench::new();
     bench.service.world().mood = Mood::Hangs;

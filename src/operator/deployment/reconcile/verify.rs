@@ -108,7 +108,7 @@ impl Reconciler<'_> {
                 Err(condition) => return Ok(Err(condition)),
             }
         }
-        let client = self.context.remotes.commerce(&settings, &http_api_url);
+        let client = self.context.remotes.commerce(self.object_ref, &settings, &http_api_url);
         Ok(client.map_err(|sentence| ConditionUpdate::new(Reason::ConfigurationInvalid, sentence)))
     }
 }

@@ -2,7 +2,6 @@
 //!
 //! A reader may stop early (`| head -1`): that ends a command quietly, and is not an error.
 
-use std::ffi::OsStr;
 use std::io::{self, Write};
 
 use connect_api::text::clean;
@@ -33,32 +32,9 @@ fn print_to(mut output: impl Write, text: &str) -> io::Result<()> {
     }
 }
 
-/// Quotes a path or name as one word of a shell.
-pub(super) fn quoted(word: impl AsRef<OsStr>) -> String {
-    let text = word.as_ref().to_string_lossy();
-    let plain = |character: char| character.is_ascii_alphanumeric() || "/._-+:@%".contains(character);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.into_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn words_that_a_shell_would_split_are_quoted() {
-        for (text, expected) in [
-            ("/tmp/connect-operator-1/kubeconfig", "/tmp/connect-operator-1/kubeconfig"),
-            ("kind-demo", "kind-demo"),
-            ("", "''"),
-            ("/home/a b/it's", r"'/home/a b/it'\''s'"),
-        ] {
-            assert_eq!(quoted(text), expected);
-        }
-    }
 
     struct Fails(io::ErrorKind);
 

@@ -78,7 +78,7 @@ async fn shells_load_the_script_and_complete_words() {
         for (typed, completed) in [
             ("connect-operator wa", "wait"),
             ("connect-operator connectors se", "search"),
-            ("connect-operator -n shop stat", "status"),
+            ("connect-operator status -n shop --out", "--output"),
             ("connect-operator wait --time", "--timeout"),
         ] {
             // fish has no name for a script beside its arguments.

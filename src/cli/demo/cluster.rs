@@ -4,6 +4,7 @@
 //! Knows nothing of the steps of the demo. Next: `steps/`.
 
 use std::cell::RefCell;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,7 +18,6 @@ use local_control_plane::{Assets, LocalCluster, Options, Step};
 use super::Error;
 use super::display::Display;
 use crate::cli::cluster::Connection;
-use crate::cli::printing::quoted;
 use crate::crd::{self, ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use crate::error_text::with_causes;
 use crate::names;
@@ -249,4 +249,32 @@ pub(super) fn program() -> String {
     const NAME: &str = env!("CARGO_PKG_NAME");
     let path = std::env::current_exe().ok().filter(|_| !is_in_path(NAME));
     path.map_or_else(|| NAME.to_owned(), |path| quoted(&path))
+}
+
+/// Quotes a path or name as one word of a shell.
+pub(super) fn quoted(word: impl AsRef<OsStr>) -> String {
+    let text = word.as_ref().to_string_lossy();
+    let plain = |character: char| character.is_ascii_alphanumeric() || "/._-+:@%".contains(character);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.into_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_a_shell_would_split_are_quoted() {
+        for (text, expected) in [
+            ("/tmp/connect-operator-1/kubeconfig", "/tmp/connect-operator-1/kubeconfig"),
+            ("kind-demo", "kind-demo"),
+            ("", "''"),
+            ("/home/a b/it's", r"'/home/a b/it'\''s'"),
+        ] {
+            assert_eq!(quoted(text), expected);
+        }
+    }
 }

@@ -1,10 +1,9 @@
 //! Suggestions for what to try next, as commands to copy.
 
-use super::cluster::{DemoCluster, program};
+use super::cluster::{DemoCluster, program, quoted};
 use super::display::Display;
 use super::observed::{DEPLOYMENT, LIVE, STAGED};
 use super::steps::CONNECTOR;
-use crate::cli::printing::quoted;
 
 /// Prints the address of the console, and commands to copy into another terminal. `variables`: the environment of a
 /// user who calls the remote project.
@@ -30,7 +29,7 @@ pub(super) fn print(place: &DemoCluster, display: &Display, console: &str, varia
     let program = program();
     let cluster = place.options();
     let verbs = ["tree".to_owned(), format!("status {DEPLOYMENT}"), format!("wait {LIVE}")]
-        .map(|verb| format!("{program}{cluster} {verb}"));
+        .map(|verb| format!("{program} {verb}{cluster}"));
     for (what, lines) in [
         ("Query the remote project", {
             let export = format!("export {}", words.join(" "));

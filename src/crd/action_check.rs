@@ -210,7 +210,7 @@ pub struct ActionCheckStatus {
     pub duration_ms: Option<i64>,
     /// Time at which the last call was about to be sent.
     pub checked_at: Option<Time>,
-    /// Trace id of the last call, as in the log (trace_id). It also tells the operator which call it recorded itself.
+    /// Trace id of the last call, as in the log (`span.trace_id`). It also tells the operator which call it recorded itself.
     #[schemars(length(max = 64))]
     pub trace_id: Option<String>,
     /// Trigger of the last call: POST and PUT are not sent again for the same trigger.

@@ -54,7 +54,7 @@ pub struct Options {
     pub clock: Clock,
     /// What every reconcile is given.
     pub settings: Settings,
-    /// Maximum number of concurrent reconciles that use the same remote project.
+    /// Maximum number of concurrent reconciles that use the same `ConnectProject`.
     pub concurrency: usize,
     /// Creates the clients of remote projects.
     pub factory: Arc<dyn ConnectFactory>,

@@ -90,7 +90,9 @@ impl World {
     fn new(awaited: &[List]) -> Self {
         let (enqueue, enqueued) = mpsc::unbounded_channel();
         let lists = InitialLists::new(Metrics::new(jiff::Timestamp::UNIX_EPOCH));
-        awaited.iter().for_each(|list| lists.awaits(list.clone()));
+        for list in awaited {
+            lists.awaits(list.clone());
+        }
         lists.awaits(list("complete"));
         lists.listed(&list("complete"));
         Self { keys: KeyOwnership::new(Arc::clone(&lists), enqueue), lists, enqueued }

@@ -37,7 +37,8 @@ pub(super) enum Checked {
     Refused(String),
 }
 
-/// Checks a manifest in a dry run. `namespace`: empty for a cluster-scoped kind. `makes_namespace`: whether the manifests also create its namespace.
+/// Checks a manifest in a dry run. `namespace`: empty for a cluster-scoped kind. `makes_namespace`: whether the manifests
+/// also create its namespace.
 ///
 /// # Errors
 /// If the API server does not respond.

@@ -33,7 +33,8 @@ Examples:
 /// Wait until resources are ready.
 ///
 /// Prints each resource once it is ready, and exits with 0 when all are. Exits with 1 once all are ready or need a user
-/// to act, with the report of each that does; and with 1 after the timeout. Changes go to standard error. With --output, prints names or objects of all that are ready in the end.
+/// to act, with the report of each that does; and with 1 after the timeout. Changes go to standard error. With --output,
+/// prints names or objects of all that are ready in the end.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(in crate::cli) struct Wait {

@@ -206,8 +206,7 @@ pub fn of_record(record: &Deployment, ignored: &BTreeSet<Item>) -> ObservedDeplo
 const LONGEST_TEXT: usize = 256;
 
 /// Returns a text of the service as it is compared: as it is, or the digest of a long one, so that nothing is cut and
-/// the
-/// state of a resource stays small.
+/// the state of a resource stays small.
 fn comparable(text: &str) -> String {
     if text.len() <= LONGEST_TEXT { text.to_owned() } else { format!("sha256:{}", hex(&Sha256::digest(text))) }
 }

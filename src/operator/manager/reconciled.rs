@@ -155,7 +155,8 @@ impl Run<'_> {
 
     /// Leaves an object alone that this version cannot deserialize: a newer version may have allowed more, so after a
     /// rollback an enum value may be unknown here. An Event reports it, because its status belongs to the other version;
-    /// its claim to a key stays, and what a project was before serves those that use it. The error quotes the spec, which cannot contain a secured value.
+    /// its claim to a key stays, and what a project was before serves those that use it. The error quotes the spec, which
+    /// cannot contain a secured value.
     async fn not_understood<K: ManagedKind>(&self, api: &Api<K>, error: &serde_json::Error) -> ReconcileOutcome {
         let Self { object_ref, context } = *self;
         let object = match api.get_metadata_opt(&object_ref.name).await {

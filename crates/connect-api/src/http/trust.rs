@@ -27,7 +27,8 @@ pub struct Authorities(Arc<Trust>);
 #[derive(Debug, Default)]
 struct Trust {
     file: Option<PathBuf>,
-    /// What the file contained, and the verifier of that. Loaded with the first connection that needs it: systems that are called by plain HTTP may have no certificates.
+    /// What the file contained, and the verifier of that. Loaded with the first connection that needs it: systems that
+    /// are called by plain HTTP may have no certificates.
     loaded: Mutex<Option<(Vec<u8>, Arc<Verifier>)>>,
 }
 

@@ -30,8 +30,7 @@ fn at_most(cluster: bool, changes: bool) -> Limits {
     match (cluster, changes) {
         (false, true) => Limits { minute: 12, hour: 60 },
         (false, false) | (true, true) => Limits { minute: 60, hour: 240 },
-        // Each observation of an operation is two reconciles, each of which reads its resource.
-        (true, false) => Limits { minute: 160, hour: 480 },
+        (true, false) => Limits { minute: 100, hour: 320 },
     }
 }
 

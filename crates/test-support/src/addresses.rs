@@ -20,6 +20,16 @@ const RANGE: Range<u16> = 10_000..20_000;
 /// If there is none.
 #[must_use]
 pub fn free() -> SocketAddr {
+    listener().local_addr().expect("it is bound")
+}
+
+/// Returns a listener at such an address. Whoever can listen itself uses this: a program that another test starts at that
+/// moment holds the sockets of this process for an instant, so an address may still be in use just after it was closed.
+///
+/// # Panics
+/// If there is none.
+#[must_use]
+pub fn listener() -> TcpListener {
     static RETURNED: AtomicU16 = AtomicU16::new(0);
     // Test programs that run at the same time begin at different ports.
     let start = std::process::id().wrapping_mul(101);
@@ -28,7 +38,8 @@ pub fn free() -> SocketAddr {
         let port =
             RANGE.start + u16::try_from(place % u32::from(RANGE.end - RANGE.start)).expect("less than the range");
         if let Ok(listener) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
-            return listener.local_addr().expect("it is bound");
+            listener.set_nonblocking(true).expect("a socket can be");
+            return listener;
         }
     }
     panic!("no port from {} to {} is free", RANGE.start, RANGE.end);

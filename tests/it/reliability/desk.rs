@@ -158,7 +158,7 @@ impl Desk {
             ..Options::default()
         };
         // Nobody else gets the port while it refuses connections.
-        let listener = TcpListener::bind(addresses::free()).await.unwrap();
+        let listener = TcpListener::from_std(addresses::listener()).unwrap();
         let dev = DevServer::start_on(listener, options.clone(), theirs).await.unwrap();
         let hosts = AllowedHosts::parse(["http://127.0.0.1:*"]).unwrap();
         let rate = Rate::per_second(10_000);

@@ -107,17 +107,17 @@ impl Remotes {
         url: &str,
     ) -> Result<Arc<dyn CommerceApi>, String> {
         let same = |(at, made_of, _): &&(String, Settings, _)| at == url && made_of == settings;
-        let known = |registry: &Registry| {
-            let own = registry.commerce.get(object_ref).filter(same);
-            own.or_else(|| registry.commerce.values().find(same)).map(|(.., client)| Arc::clone(client))
-        };
-        let found = known(&self.registry.lock());
+        let of = |kept: &(String, Settings, Arc<dyn CommerceApi>)| Arc::clone(&kept.2);
+        if let Some(own) = self.registry.lock().commerce.get(object_ref).filter(same) {
+            return Ok(of(own));
+        }
+        let shared = |registry: &Registry| registry.commerce.values().find(same).map(of);
+        let found = shared(&self.registry.lock());
         // Without the lock, as above.
         let made = found.map_or_else(|| self.factory.commerce(settings, url), Ok)?;
         let mut registry = self.registry.lock();
-        let client = known(&registry).unwrap_or(made);
-        let kept = (url.to_owned(), settings.clone(), Arc::clone(&client));
-        registry.commerce.insert(object_ref.clone(), kept);
+        let client = shared(&registry).unwrap_or(made);
+        registry.commerce.insert(object_ref.clone(), (url.to_owned(), settings.clone(), Arc::clone(&client)));
         Ok(client)
     }
 

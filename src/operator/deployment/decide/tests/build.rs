@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
+use clock::later;
 use jiff::Timestamp;
 
 use crate::operator::deployment::decide::{
-    Cause, Change, Decision, DesiredPayload, Input, Intent, Outcome, Resting, Step, TransientState, Version, decide,
+    CallKind, Cause, Change, Decision, DesiredPayload, Input, Intent, Outcome, Refused, Resting, Step, TransientState,
+    Version, decide,
 };
 use crate::operator::deployment::persisted::{
-    Applied, ConnectorName, Identity, Observation, ObservedDeployment, Operation, OperationState, OperationType,
-    Payload, PersistedState, Phase, Sources,
+    Applied, ConnectorName, DeletionPolicy, Identity, Observation, ObservedDeployment, Operation, OperationState,
+    OperationType, Payload, PersistedState, Phase, Sources,
 };
 use crate::operator::values::digest::{Digest, DigestKey, KEY_LENGTH};
 use crate::operator::values::names::{Item, Kind, Names, VisibleValues, differences};
@@ -44,12 +46,6 @@ pub(super) fn intent() -> Intent {
 
 pub(super) fn visible(values: &[(&str, &str)]) -> VisibleValues {
     values.iter().map(|(key, value)| (Item::standard("service", key), (*value).to_owned())).collect()
-}
-
-/// Makes all desired values plain ones.
-pub(super) fn without_secrets(fixture: &mut Fixture) {
-    let names = &mut fixture.wanted.as_mut().expect("values are desired").payload.names;
-    *names = names.iter().filter(|item| item.kind != Kind::Secured).cloned().collect();
 }
 
 /// The key of all digests here.
@@ -112,7 +108,7 @@ pub(super) fn operation(kind: OperationType, payload: Option<Payload>) -> Operat
     }
 }
 
-/// Everything that a decision is made from, owned.
+/// Everything that a decision is made from, owned. The functions below return an initial one, its methods change it.
 #[derive(Clone, Debug)]
 pub(super) struct Fixture {
     pub(super) persisted: PersistedState,
@@ -122,70 +118,67 @@ pub(super) struct Fixture {
     pub(super) transient: TransientState,
 }
 
-pub(super) const ABSENT: Observation = Observation::Absent { key_held_by: None };
+/// No deployment was ever created.
+pub(super) fn fresh() -> Fixture {
+    let (wanted, transient) = (Some(wanted("1", "secret")), TransientState::default());
+    Fixture { persisted: PersistedState::default(), intent: intent(), wanted, observation: ABSENT, transient }
+}
+
+/// The deployment runs, and everything was applied a day ago.
+pub(super) fn live() -> Fixture {
+    let payload = wanted("1", "secret").payload;
+    let applied = Applied {
+        generation: 1,
+        digest: Some(payload.digest),
+        outcome: Phase::Deployed,
+        serves: true,
+        from_version: None,
+        connector_version: None,
+        rollback: None,
+        names: Some(payload.names),
+        differs: None,
+        uncompared: false,
+        accepted: None,
+        retained: Names::default(),
+        sources: Sources::default(),
+        at: ago(86_400),
+    };
+    let persisted = PersistedState { id: Some("id-1".into()), applied: Some(applied), ..PersistedState::default() };
+    Fixture { persisted, ..fresh() }.sees(Phase::Deployed)
+}
+
+/// A create was about to be sent.
+pub(super) fn creating() -> Fixture {
+    fresh().with(|it| {
+        it.persisted.operation = Some(operation(OperationType::Create, Some(wanted("1", "secret").payload)));
+    })
+}
+
+/// A redeploy from `A=1` to `A=2` was about to be sent.
+pub(super) fn redeploying() -> Fixture {
+    redeploying_to(wanted("2", "secret"))
+}
+
+/// A redeploy with another secured value was about to be sent: no visible value changes.
+pub(super) fn rotating() -> Fixture {
+    redeploying_to(wanted("1", "other"))
+}
+
+/// A redeploy to these values was about to be sent.
+pub(super) fn redeploying_to(wanted: DesiredPayload) -> Fixture {
+    let begun = Operation {
+        from_version: Some(5),
+        from_build: Some("build-1".into()),
+        changes_visible: !observed(Phase::Deployed).shows_as_sent(&wanted.payload, &key()),
+        ..operation(OperationType::Redeploy, Some(wanted.payload.clone()))
+    };
+    Fixture { wanted: Some(wanted), ..live() }.with(|it| it.persisted.operation = Some(begun))
+}
 
 impl Fixture {
-    /// No deployment was ever created.
-    pub(super) fn new() -> Self {
-        Self {
-            persisted: PersistedState::default(),
-            intent: intent(),
-            wanted: Some(wanted("1", "secret")),
-            observation: ABSENT,
-            transient: TransientState::default(),
-        }
-    }
-
-    /// The deployment runs, and everything was applied a day ago.
-    pub(super) fn live() -> Self {
-        let applied = Applied {
-            generation: 1,
-            digest: Some(wanted("1", "secret").payload.digest),
-            outcome: Phase::Deployed,
-            serves: true,
-            from_version: None,
-            connector_version: None,
-            rollback: None,
-            names: Some(wanted("1", "secret").payload.names),
-            differs: None,
-            uncompared: false,
-            accepted: None,
-            retained: Names::default(),
-            sources: Sources::default(),
-            at: ago(86_400),
-        };
-        let persisted = PersistedState { id: Some("id-1".into()), applied: Some(applied), ..PersistedState::default() };
-        Self { persisted, observation: Observation::Present(observed(Phase::Deployed)), ..Self::new() }
-    }
-
-    /// A create was about to be sent.
-    pub(super) fn creating() -> Self {
-        let mut fixture = Self::new();
-        fixture.persisted.operation = Some(operation(OperationType::Create, Some(wanted("1", "secret").payload)));
-        fixture
-    }
-
-    /// A redeploy from `A=1` to `A=2` was about to be sent.
-    pub(super) fn redeploying() -> Self {
-        Self::redeploying_to(wanted("2", "secret"))
-    }
-
-    /// A redeploy with another secured value was about to be sent: no visible value changes.
-    pub(super) fn rotating() -> Self {
-        Self::redeploying_to(wanted("1", "other"))
-    }
-
-    /// A redeploy to these values was about to be sent.
-    pub(super) fn redeploying_to(wanted: DesiredPayload) -> Self {
-        let mut fixture = Self::live();
-        fixture.persisted.operation = Some(Operation {
-            from_version: Some(5),
-            from_build: Some("build-1".into()),
-            changes_visible: !observed(Phase::Deployed).shows_as_sent(&wanted.payload, &key()),
-            ..operation(OperationType::Redeploy, Some(wanted.payload.clone()))
-        });
-        fixture.wanted = Some(wanted);
-        fixture
+    pub(super) fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
     }
 
     pub(super) fn operation(&mut self) -> &mut Operation {
@@ -196,34 +189,159 @@ impl Fixture {
         self.persisted.applied.as_mut().expect("something was applied")
     }
 
-    /// Sets the seconds since the call was about to be sent.
-    pub(super) fn aged(&mut self, seconds: u64) -> &mut Self {
-        self.operation().started_at = ago(seconds);
-        self
-    }
-
-    pub(super) fn accepted(&mut self) -> &mut Self {
-        self.operation().state = OperationState::Accepted;
-        self
-    }
-
-    pub(super) fn sees(&mut self, phase: Phase) -> &mut ObservedDeployment {
-        self.observation = Observation::Present(observed(phase));
-        let Observation::Present(observed) = &mut self.observation else { unreachable!("just set") };
+    pub(super) fn observed(&mut self) -> &mut ObservedDeployment {
+        let Observation::Present(observed) = &mut self.observation else { panic!("no deployment is observed") };
         observed
     }
 
-    pub(super) fn sees_build(&mut self, build: Option<&str>) {
-        let Observation::Present(observed) = &mut self.observation else { panic!("no deployment is observed") };
-        observed.build = build.map(ToOwned::to_owned);
+    pub(super) fn payload(&mut self) -> &mut Payload {
+        &mut self.wanted.as_mut().expect("values are desired").payload
+    }
+
+    /// Begins an operation of this type without values.
+    pub(super) fn begins(self, kind: OperationType) -> Self {
+        self.with(|it| it.persisted.operation = Some(operation(kind, None)))
+    }
+
+    /// Sets the seconds since the call was about to be sent.
+    pub(super) fn aged(self, seconds: u64) -> Self {
+        self.with(|it| it.operation().started_at = ago(seconds))
+    }
+
+    pub(super) fn accepted(self) -> Self {
+        self.with(|it| it.operation().state = OperationState::Accepted)
+    }
+
+    pub(super) fn seen_busy(self) -> Self {
+        self.with(|it| it.operation().seen_busy = true)
+    }
+
+    pub(super) fn attempt(self, attempt: u32) -> Self {
+        self.with(|it| it.operation().attempt = attempt)
+    }
+
+    /// Sets the persisted id.
+    pub(super) fn id(self, id: &str) -> Self {
+        self.with(|it| it.persisted.id = Some(id.into()))
+    }
+
+    pub(super) fn wants(self, value: &str, secret: &str) -> Self {
+        self.wanting(wanted(value, secret))
+    }
+
+    pub(super) fn wanting(self, wanted: DesiredPayload) -> Self {
+        Self { wanted: Some(wanted), ..self }
+    }
+
+    /// The desired values cannot be known.
+    pub(super) fn unknown(self) -> Self {
+        Self { wanted: None, ..self }
+    }
+
+    /// Makes all desired values plain ones.
+    pub(super) fn without_secrets(self) -> Self {
+        self.with(|it| {
+            let names = &mut it.payload().names;
+            *names = names.iter().filter(|item| item.kind != Kind::Secured).cloned().collect();
+        })
+    }
+
+    /// Notes that the desired values have not changed for longer than changes are collected.
+    pub(super) fn gathered(self) -> Self {
+        self.with(|it| it.transient.change = Some(Change { cause: cause(it), first: ago(10), last: ago(10) }))
+    }
+
+    pub(super) fn corrects_drift(self) -> Self {
+        self.with(|it| it.intent.correct_drift = true)
+    }
+
+    pub(super) fn observes_only(self) -> Self {
+        self.with(|it| it.intent.observe_only = true)
+    }
+
+    pub(super) fn suspended(self) -> Self {
+        self.with(|it| it.intent.suspended = true)
+    }
+
+    pub(super) fn deletion(self, policy: DeletionPolicy) -> Self {
+        self.with(|it| it.intent.deletion = Some(policy))
+    }
+
+    pub(super) fn generation(self, generation: i64) -> Self {
+        self.with(|it| it.intent.generation = generation)
+    }
+
+    /// Sets the request for a redeploy.
+    pub(super) fn requests(self, request: &str) -> Self {
+        self.with(|it| it.intent.redeploy_request = Some(request.into()))
+    }
+
+    pub(super) fn version(self, wanted: Option<i64>, latest: Option<i64>) -> Self {
+        self.with(|it| it.intent.version = Version { wanted, latest, follow: false })
+    }
+
+    pub(super) fn follows(self, latest: Option<i64>) -> Self {
+        self.with(|it| it.intent.version = Version { wanted: None, latest, follow: true })
+    }
+
+    pub(super) fn absent(self) -> Self {
+        Self { observation: ABSENT, ..self }
+    }
+
+    /// Observes nothing, as reads have since so many seconds ago.
+    pub(super) fn absent_for(self, seconds: u64) -> Self {
+        self.absent().with(|it| it.transient.absent_since = Some(ago(seconds)))
+    }
+
+    /// Observes that another deployment has the key.
+    pub(super) fn key_held(self) -> Self {
+        Self { observation: Observation::Absent { key_held_by: Some("id-9".into()) }, ..self }
+    }
+
+    /// Observes the deployment as it first was, in this phase.
+    pub(super) fn sees(self, phase: Phase) -> Self {
+        Self { observation: Observation::Present(observed(phase)), ..self }
+    }
+
+    pub(super) fn seeing(self, change: impl FnOnce(&mut ObservedDeployment)) -> Self {
+        self.with(|it| change(it.observed()))
+    }
+
+    /// Sets what the observed deployment shows as its value `A`.
+    pub(super) fn shows(self, value: &str) -> Self {
+        self.seeing(|seen| seen.values = visible(&[("A", value)]))
+    }
+
+    pub(super) fn at_version(self, version: i64) -> Self {
+        self.seeing(|seen| seen.version = version)
+    }
+
+    /// Observes an idle deployment at the next version with this value, so many seconds after the call.
+    pub(super) fn moved(self, seconds: u64, value: &str) -> Self {
+        self.aged(seconds).sees(Phase::Deployed).at_version(6).shows(value)
     }
 
     /// Notes that the same final state has been read for so many seconds.
-    pub(super) fn rests(&mut self, seconds: u64) -> &mut Self {
-        let Observation::Present(observed) = &self.observation else { panic!("no deployment is observed") };
-        self.transient.resting =
-            Some(Resting { phase: observed.phase, version: observed.version, since: ago(seconds) });
-        self
+    pub(super) fn rests(self, seconds: u64) -> Self {
+        self.with(|it| {
+            let ObservedDeployment { phase, version, .. } = *it.observed();
+            it.transient.resting = Some(Resting { phase, version, since: ago(seconds) });
+        })
+    }
+
+    pub(super) fn busy_for(self, seconds: u64) -> Self {
+        self.with(|it| it.transient.busy_since = Some(ago(seconds)))
+    }
+
+    /// The same call was refused, and may be sent again in so many seconds.
+    pub(super) fn refused(self, seconds_left: u64) -> Self {
+        let until = later(NOW, Duration::from_secs(seconds_left));
+        self.with(|it| it.transient.refused = Some(Refused { cause: cause(it), until, times: 1 }))
+    }
+
+    /// Goes on from what was decided.
+    pub(super) fn after(self, decision: Decision) -> Self {
+        Self { persisted: decision.persisted, transient: decision.transient, ..self }
     }
 
     pub(super) fn decide_at(&self, now: Timestamp) -> Decision {
@@ -240,25 +358,42 @@ impl Fixture {
     pub(super) fn decide(&self) -> Decision {
         self.decide_at(NOW)
     }
+
+    pub(super) fn outcome(&self) -> Outcome {
+        self.decide().outcome
+    }
+
+    pub(super) fn does(&self) -> Does {
+        does(&self.decide())
+    }
+
+    /// Returns the kind of the call that is sent.
+    pub(super) fn sent(&self) -> CallKind {
+        let Step::Send(call) = self.decide().step else { panic!("nothing is sent: {self:#?}") };
+        call.kind
+    }
+
+    /// Returns the operation that is persisted after the decision.
+    pub(super) fn next_operation(&self) -> Operation {
+        self.decide().persisted.operation.expect("an operation is persisted")
+    }
+
+    /// Returns what counts as applied after the decision.
+    pub(super) fn next_applied(&self) -> Applied {
+        self.decide().persisted.applied.expect("something was applied")
+    }
 }
 
-/// Returns the desired values as the cause of a call.
+pub(super) const ABSENT: Observation = Observation::Absent { key_held_by: None };
+
+/// Returns what is asked for as the cause of a call.
 pub(super) fn cause(fixture: &Fixture) -> Cause {
+    let Intent { deletion, generation, redeploy_request, reconcile_request, version, .. } = fixture.intent.clone();
+    if deletion.is_some() {
+        return Cause { digest: None, generation, request: reconcile_request, latest: None };
+    }
     let digest = Some(fixture.wanted.as_ref().expect("values are desired").payload.digest.clone());
-    let request = fixture.intent.redeploy_request.clone();
-    Cause { digest, generation: fixture.intent.generation, request, latest: fixture.intent.version.latest }
-}
-
-/// Notes that the desired values have not changed for longer than changes are collected.
-pub(super) fn gathered(fixture: &mut Fixture) {
-    fixture.transient.change = Some(Change { cause: cause(fixture), first: ago(10), last: ago(10) });
-}
-
-/// Observes an idle deployment at the next version with these values, so many seconds after the call.
-pub(super) fn moved(fixture: &mut Fixture, seconds: u64, value: &str) {
-    let observed = fixture.aged(seconds).sees(Phase::Deployed);
-    observed.version = 6;
-    observed.values = visible(&[("A", value)]);
+    Cause { digest, generation, request: redeploy_request, latest: version.latest }
 }
 
 /// What a decision does.
@@ -296,30 +431,53 @@ pub(super) fn stored(persisted: &PersistedState) -> Stored {
     }
 }
 
-/// A row: its name, how it differs from the initial fixture, and the result.
-pub(super) type Row = (&'static str, fn(&mut Fixture), (Does, Stored, Outcome));
+/// The result of a decision.
+pub(super) type Expected = (Does, Stored, Outcome);
 
-pub(super) fn check(fixture: fn() -> Fixture, rows: &[Row]) {
-    for (name, change, expected) in rows {
-        let mut fixture = fixture();
-        change(&mut fixture);
-        let decision = fixture.decide();
-        assert_eq!(
-            (does(&decision), stored(&decision.persisted), decision.outcome),
-            *expected,
-            "{name}: {decision:#?}"
-        );
-        if does(&decision) != Does::Rest && does(&decision) != Does::Release {
-            let operation = decision.persisted.operation.as_ref().expect("the operation is persisted before its call");
-            assert_eq!((operation.state, operation.started_at), (OperationState::Planned, NOW), "{name}");
-            assert_ne!(
-                decision.persisted, fixture.persisted,
-                "{name}: the write before a call always changes the status"
-            );
-        }
-    }
+pub(super) fn result(decision: &Decision) -> Expected {
+    (does(decision), stored(&decision.persisted), decision.outcome)
+}
+
+/// No operation runs, and nothing is sent.
+pub(super) const fn idle(outcome: Outcome) -> Expected {
+    (Does::Rest, Stored::Nothing, outcome)
+}
+
+/// The first call of an operation is sent.
+pub(super) const fn sends(kind: OperationType) -> Expected {
+    (Does::Send(kind), Stored::Planned, Outcome::Running(kind))
+}
+
+/// The call of an operation is repeated.
+pub(super) const fn again(kind: OperationType) -> Expected {
+    (Does::SendAgain(kind), Stored::Planned, Outcome::Running(kind))
+}
+
+/// The call was not answered, and is not repeated yet.
+pub(super) const fn waits(kind: OperationType) -> Expected {
+    (Does::Rest, Stored::Planned, Outcome::Running(kind))
+}
+
+/// The call was accepted, and the operation has not ended.
+pub(super) const fn runs(kind: OperationType) -> Expected {
+    (Does::Rest, Stored::Accepted, Outcome::Running(kind))
 }
 
 /// No operation runs, and the deployment is as desired.
-pub(super) const SETTLED: (Does, Stored, Outcome) =
-    (Does::Rest, Stored::Nothing, Outcome::Settled { phase: Phase::Deployed, drifted: false });
+pub(super) const SETTLED: Expected = idle(Outcome::Settled { phase: Phase::Deployed, drifted: false });
+pub(super) const FAILED: Expected = idle(Outcome::Settled { phase: Phase::Failed, drifted: false });
+
+/// A row: its name, what is decided from, and the result.
+pub(super) type Row = (&'static str, Fixture, Expected);
+
+pub(super) fn check(rows: Vec<Row>) {
+    for (name, fixture, expected) in rows {
+        let decision = fixture.decide();
+        assert_eq!(result(&decision), expected, "{name}: {decision:#?}");
+        if matches!(decision.step, Step::Send(_)) {
+            let operation = decision.persisted.operation.as_ref().expect("the operation is persisted before its call");
+            assert_eq!((operation.state, operation.started_at), (OperationState::Planned, NOW), "{name}");
+            assert_ne!(decision.persisted, fixture.persisted, "{name}: the write before a call changes the status");
+        }
+    }
+}

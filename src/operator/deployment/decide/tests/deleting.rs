@@ -2,341 +2,161 @@
 
 use std::time::Duration;
 
-use super::build::{ABSENT, Does, Fixture, Row, Stored, ago, check, does, operation, visible};
-use crate::operator::deployment::decide::{CallKind, Cause, Outcome, Refused, Step};
-use crate::operator::deployment::persisted::{DeletionPolicy, OperationState, OperationType, Phase};
+use super::build::{
+    Does, Expected, Fixture, Stored, again, check, creating, does, fresh, idle, live, redeploying, rotating, runs,
+    sends, waits,
+};
+use crate::operator::deployment::decide::{CallKind, Outcome, Step};
+use crate::operator::deployment::persisted::DeletionPolicy::{Delete, Orphan};
+use crate::operator::deployment::persisted::OperationType::Undeploy;
+use crate::operator::deployment::persisted::Phase::{Deployed, Deploying, Failed, Queued, UndeployFailed, Undeploying};
 
-const UNDEPLOY: OperationType = OperationType::Undeploy;
-const SENT: (Does, Stored, Outcome) = (Does::Send(UNDEPLOY), Stored::Planned, Outcome::Running(UNDEPLOY));
-const AGAIN: (Does, Stored, Outcome) = (Does::SendAgain(UNDEPLOY), Stored::Planned, Outcome::Running(UNDEPLOY));
-const FREE: Outcome = Outcome::Released;
+const SENT: Expected = sends(Undeploy);
+const AGAIN: Expected = again(Undeploy);
+const WAITS: Expected = waits(Undeploy);
+const RUNS: Expected = runs(Undeploy);
+const REFUSED: Expected = idle(Outcome::Refused);
+const MISSING: Expected = idle(Outcome::Missing);
 
-const fn waits(stored: Stored) -> (Does, Stored, Outcome) {
-    (Does::Rest, stored, Outcome::Running(UNDEPLOY))
+const fn released(stored: Stored) -> Expected {
+    (Does::Release, stored, Outcome::Released)
 }
 
-const fn released(stored: Stored) -> (Does, Stored, Outcome) {
-    (Does::Release, stored, FREE)
-}
+const FREE: Expected = released(Stored::Nothing);
+const FREE_PLANNED: Expected = released(Stored::Planned);
+const FREE_ACCEPTED: Expected = released(Stored::Accepted);
 
-fn deleted(mut fixture: Fixture) -> Fixture {
-    fixture.intent.deletion = Some(DeletionPolicy::Delete);
-    fixture.wanted = None;
-    fixture
+fn deleted(fixture: Fixture) -> Fixture {
+    fixture.deletion(Delete).unknown()
 }
 
 fn undeploying() -> Fixture {
-    let mut fixture = deleted(Fixture::live());
-    fixture.persisted.operation = Some(operation(UNDEPLOY, None));
-    fixture
+    deleted(live()).begins(Undeploy)
 }
 
 #[test]
 fn rule_22_a_resource_without_a_deployment_is_removed_at_once() {
-    check(
-        || deleted(Fixture::new()),
-        &[
-            ("nothing under the key", |_| {}, released(Stored::Nothing)),
-            (
-                "another client's deployment under the key",
-                |fixture| _ = fixture.sees(Phase::Deployed),
-                released(Stored::Nothing),
-            ),
-            (
-                "rule 3: the status was lost, and the annotation names the deployment",
-                |fixture| {
-                    fixture.sees(Phase::Deployed);
-                    fixture.intent.remote_id = Some("id-1".into());
-                },
-                SENT,
-            ),
-            (
-                "rule 3: the annotation names another deployment",
-                |fixture| {
-                    fixture.sees(Phase::Deployed);
-                    fixture.intent.remote_id = Some("id-2".into());
-                },
-                released(Stored::Nothing),
-            ),
-            (
-                "rule 3: the deployment has another identity",
-                |fixture| {
-                    fixture.sees(Phase::Deployed).region = "other".into();
-                    fixture.intent.remote_id = Some("id-1".into());
-                },
-                released(Stored::Nothing),
-            ),
-        ],
-    );
+    let exists = || deleted(fresh()).sees(Deployed);
+    let named = |id: &str| exists().with(|it| it.intent.remote_id = Some(id.into()));
+    let other_region = named("id-1").seeing(|seen| seen.region = "other".into());
+    check(vec![
+        ("nothing under the key", deleted(fresh()), FREE),
+        ("another client's deployment under the key", exists(), FREE),
+        ("rule 3: the status was lost, and the annotation names the deployment", named("id-1"), SENT),
+        ("rule 3: the annotation names another deployment", named("id-2"), FREE),
+        ("rule 3: the deployment has another identity", other_region, FREE),
+    ]);
 }
 
 #[test]
 fn rule_22_deleting_waits_for_an_outstanding_create() {
-    let rows: &[Row] = &[
-        ("absent, before the quiet period", |fixture| _ = fixture.aged(119), waits(Stored::Planned)),
-        ("absent, after the quiet period", |fixture| _ = fixture.aged(120), released(Stored::Planned)),
-        (
-            "a stale read of the deployment that was gone",
-            |fixture| {
-                fixture.aged(119).sees(Phase::Deployed);
-                fixture.persisted.id = Some("id-1".into());
-            },
-            waits(Stored::Planned),
-        ),
-        ("fits", |fixture| _ = fixture.sees(Phase::Queued), SENT),
-        (
-            "does not fit, before the quiet period",
-            |fixture| {
-                fixture.aged(119).sees(Phase::Deployed).values = visible(&[("A", "2")]);
-            },
-            waits(Stored::Planned),
-        ),
-        (
-            "does not fit, after the quiet period",
-            |fixture| {
-                fixture.aged(120).sees(Phase::Deployed).values = visible(&[("A", "2")]);
-            },
-            released(Stored::Planned),
-        ),
-        (
-            "other region, after the quiet period",
-            |fixture| fixture.aged(120).sees(Phase::Deployed).region = "other".into(),
-            released(Stored::Planned),
-        ),
-        (
-            "accepted",
-            |fixture| {
-                fixture.accepted().persisted.id = Some("id-1".into());
-                fixture.sees(Phase::Deploying);
-            },
-            SENT,
-        ),
-    ];
-    check(|| deleted(Fixture::creating()), rows);
-
-    let mut fixture = deleted(Fixture::creating());
-    fixture.sees(Phase::Queued);
-    let decision = fixture.decide();
-    assert_eq!(decision.persisted.id.as_deref(), Some("id-1"));
-    let Step::Send(call) = decision.step else { panic!("a DELETE is sent") };
-    assert_eq!(call.kind, CallKind::Undeploy);
+    let aged = |seconds| deleted(creating()).aged(seconds);
+    let other_region = aged(120).sees(Deployed).seeing(|seen| seen.region = "other".into());
+    check(vec![
+        ("absent, before the quiet period", aged(119), WAITS),
+        ("absent, after the quiet period", aged(120), FREE_PLANNED),
+        ("a stale read of the deployment that was gone", aged(119).sees(Deployed).id("id-1"), WAITS),
+        ("fits", aged(0).sees(Queued), SENT),
+        ("does not fit, before the quiet period", aged(119).sees(Deployed).shows("2"), WAITS),
+        ("does not fit, after the quiet period", aged(120).sees(Deployed).shows("2"), FREE_PLANNED),
+        ("other region, after the quiet period", other_region, FREE_PLANNED),
+        ("accepted", aged(0).accepted().id("id-1").sees(Deploying), SENT),
+    ]);
+    let fixture = aged(0).sees(Queued);
+    assert_eq!(fixture.decide().persisted.id.as_deref(), Some("id-1"));
+    assert_eq!(fixture.sent(), CallKind::Undeploy);
 }
 
 #[test]
 fn rule_22_an_existing_deployment_is_deleted_whatever_runs() {
-    let rows: &[Row] = &[
-        ("live", |_| {}, SENT),
-        ("failed", |fixture| _ = fixture.sees(Phase::Failed), SENT),
-        ("busy: the service may refuse", |fixture| _ = fixture.sees(Phase::Deploying), SENT),
-        ("another client undeploys it", |fixture| _ = fixture.sees(Phase::Undeploying), waits(Stored::Nothing)),
-        ("gone: a 404 counts only after an accepted DELETE", |fixture| fixture.observation = ABSENT, SENT),
-        ("suspended", |fixture| fixture.intent.suspended = true, SENT),
-        (
-            "refused, too soon",
-            |fixture| {
-                fixture.transient.refused =
-                    Some(Refused { cause: asked(1, None), until: ago(0) + Duration::from_secs(1), times: 1 });
-            },
-            (Does::Rest, Stored::Nothing, Outcome::Refused),
-        ),
-        (
-            "refused, after its pause",
-            |fixture| {
-                fixture.transient.refused = Some(Refused { cause: asked(1, None), until: ago(0), times: 1 });
-            },
-            SENT,
-        ),
-        (
-            "refused, and undeploying",
-            |fixture| {
-                fixture.transient.refused =
-                    Some(Refused { cause: asked(1, None), until: ago(0) + Duration::from_secs(1), times: 1 });
-                fixture.sees(Phase::Undeploying);
-            },
-            waits(Stored::Nothing),
-        ),
-        (
-            "undeploying for half an hour",
-            |fixture| {
-                fixture.transient.busy_since = Some(ago(1800));
-                fixture.sees(Phase::Undeploying);
-            },
-            (Does::Rest, Stored::Nothing, Outcome::TakesTooLong),
-        ),
-    ];
-    check(|| deleted(Fixture::live()), rows);
-    let running: &[Row] = &[
-        ("planned", |_| {}, SENT),
-        ("planned, gone", |fixture| fixture.observation = ABSENT, SENT),
-        ("accepted", |fixture| _ = fixture.accepted(), SENT),
-        (
-            "accepted, gone",
-            |fixture| {
-                fixture.accepted();
-                fixture.observation = ABSENT;
-            },
-            SENT,
-        ),
-    ];
-    check(|| deleted(Fixture::redeploying()), running);
-    let decision = deleted(Fixture::redeploying()).decide();
-    let undeploy = decision.persisted.operation.expect("the operation is persisted first");
+    let live = || deleted(live());
+    let redeploying = || deleted(redeploying());
+    let too_long = live().busy_for(1800).sees(Undeploying);
+    check(vec![
+        ("live", live(), SENT),
+        ("failed", live().sees(Failed), SENT),
+        ("busy: the service may refuse", live().sees(Deploying), SENT),
+        ("another client undeploys it", live().sees(Undeploying), idle(Outcome::Running(Undeploy))),
+        ("gone: a 404 counts only after an accepted DELETE", live().absent(), SENT),
+        ("suspended", live().suspended(), SENT),
+        ("refused, too soon", live().refused(1), REFUSED),
+        ("refused, after its pause", live().refused(0), SENT),
+        ("refused, and undeploying", live().refused(1).sees(Undeploying), idle(Outcome::Running(Undeploy))),
+        ("undeploying for half an hour", too_long, idle(Outcome::TakesTooLong)),
+        ("a planned redeploy", redeploying(), SENT),
+        ("a planned redeploy, gone", redeploying().absent(), SENT),
+        ("an accepted redeploy", redeploying().accepted(), SENT),
+        ("an accepted redeploy, gone", redeploying().accepted().absent(), SENT),
+    ]);
+    let undeploy = redeploying().next_operation();
     assert_eq!((undeploy.attempt, undeploy.payload, undeploy.redeploy_request), (1, None, None));
-    assert_eq!(
-        decision.persisted.applied.expect("the applied state is kept").digest,
-        None,
-        "the redeploy may have been sent"
-    );
-}
-
-/// What a DELETE is sent for.
-fn asked(generation: i64, request: Option<&str>) -> Cause {
-    Cause { digest: None, generation, request: request.map(ToOwned::to_owned), latest: None }
+    assert_eq!(redeploying().next_applied().digest, None, "the redeploy may have been sent");
 }
 
 #[test]
 fn rule_22_a_refused_delete_waits_for_two_404s_an_edit_or_a_request() {
-    fn refused() -> Fixture {
-        let mut fixture = deleted(Fixture::live());
-        let until = ago(0) + Duration::from_hours(1);
-        fixture.transient.refused = Some(Refused { cause: asked(1, None), until, times: 4 });
-        fixture
-    }
-    let missing = (Does::Rest, Stored::Nothing, Outcome::Missing);
-    let rows: &[Row] = &[
-        ("nothing has changed", |_| {}, (Does::Rest, Stored::Nothing, Outcome::Refused)),
-        ("an edit", |fixture| fixture.intent.generation = 2, SENT),
-        ("a request", |fixture| fixture.intent.reconcile_request = Some("now".into()), SENT),
-        ("the first 404", |fixture| fixture.observation = ABSENT, missing),
-        (
-            "another one, too soon",
-            |fixture| {
-                fixture.observation = ABSENT;
-                fixture.transient.absent_since = Some(ago(29));
-            },
-            missing,
-        ),
-        (
-            "another one, 30 s later",
-            |fixture| {
-                fixture.observation = ABSENT;
-                fixture.transient.absent_since = Some(ago(30));
-            },
-            (Does::Release, Stored::Planned, FREE),
-        ),
-        (
-            "a 404 after an edit",
-            |fixture| {
-                fixture.observation = ABSENT;
-                fixture.intent.generation = 2;
-            },
-            SENT,
-        ),
-    ];
-    check(refused, rows);
+    let refused = || deleted(live()).refused(3600);
+    check(vec![
+        ("nothing has changed", refused(), REFUSED),
+        ("an edit", refused().generation(2), SENT),
+        ("a request", refused().with(|it| it.intent.reconcile_request = Some("now".into())), SENT),
+        ("the first 404", refused().absent(), MISSING),
+        ("another one, too soon", refused().absent_for(29), MISSING),
+        ("another one, 30 s later", refused().absent_for(30), FREE_PLANNED),
+        ("a 404 after an edit", refused().absent().generation(2), SENT),
+    ]);
 }
 
 #[test]
 fn undeploy_planned() {
-    let rows: &[Row] = &[
-        ("present, before its pause", |fixture| _ = fixture.aged(5), waits(Stored::Planned)),
-        ("present, after its pause", |fixture| _ = fixture.aged(6), AGAIN),
-        ("absent, before its pause", |fixture| fixture.aged(5).observation = ABSENT, waits(Stored::Planned)),
-        ("absent, after its pause", |fixture| fixture.aged(6).observation = ABSENT, AGAIN),
-        ("busy", |fixture| _ = fixture.aged(6).sees(Phase::Deploying), AGAIN),
-        ("undeploying", |fixture| _ = fixture.aged(6).sees(Phase::Undeploying), waits(Stored::Planned)),
-        (
-            "the third time, before its pause",
-            |fixture| fixture.aged(23).operation().attempt = 3,
-            waits(Stored::Planned),
-        ),
-        ("the third time, after its pause", |fixture| fixture.aged(24).operation().attempt = 3, AGAIN),
-    ];
-    check(undeploying, rows);
-    let mut fixture = undeploying();
-    fixture.aged(6);
-    assert_eq!(fixture.decide().persisted.operation.expect("the operation is persisted again").attempt, 2);
+    check(vec![
+        ("present, before its pause", undeploying().aged(5), WAITS),
+        ("present, after its pause", undeploying().aged(6), AGAIN),
+        ("absent, before its pause", undeploying().aged(5).absent(), WAITS),
+        ("absent, after its pause", undeploying().aged(6).absent(), AGAIN),
+        ("busy", undeploying().aged(6).sees(Deploying), AGAIN),
+        ("undeploying", undeploying().aged(6).sees(Undeploying), WAITS),
+    ]);
+    assert_eq!(undeploying().aged(6).next_operation().attempt, 2);
 }
 
 #[test]
 fn a_lost_delete_is_sent_again_with_growing_pauses() {
     for (attempt, pause) in [(1, 6), (2, 12), (3, 24), (6, 192), (7, 300), (100, 300)] {
-        for (case, observation) in [("absent", ABSENT), ("present", Fixture::live().observation)] {
-            let mut fixture = undeploying();
-            fixture.operation().attempt = attempt;
-            fixture.observation = observation;
+        for (case, fixture) in [("absent", undeploying().absent()), ("present", undeploying())] {
+            let mut fixture = fixture.attempt(attempt);
             let until = fixture.operation().started_at + Duration::from_secs(pause);
-            let (early, due) = (fixture.decide_at(until - Duration::from_millis(1)), fixture.decide_at(until));
-            assert_eq!(
-                (does(&early), does(&due)),
-                (Does::Rest, Does::SendAgain(UNDEPLOY)),
-                "{case}, attempt {attempt}"
-            );
+            let found = [until - Duration::from_millis(1), until].map(|now| does(&fixture.decide_at(now)));
+            assert_eq!(found, [Does::Rest, Does::SendAgain(Undeploy)], "{case}, attempt {attempt}");
         }
     }
 }
 
 #[test]
 fn undeploy_accepted() {
-    fn accepted() -> Fixture {
-        let mut fixture = undeploying();
-        fixture.operation().state = OperationState::Accepted;
-        fixture
-    }
-    let failed = (Does::Rest, Stored::Accepted, Outcome::Settled { phase: Phase::UndeployFailed, drifted: false });
-    let rows: &[Row] = &[
-        ("404", |fixture| fixture.observation = ABSENT, released(Stored::Accepted)),
-        (
-            "another id under the key",
-            |fixture| fixture.sees(Phase::Deployed).id = "id-2".into(),
-            released(Stored::Accepted),
-        ),
-        ("undeploying", |fixture| _ = fixture.sees(Phase::Undeploying), waits(Stored::Accepted)),
-        ("busy with something else", |fixture| _ = fixture.aged(100).sees(Phase::Deploying), waits(Stored::Accepted)),
-        ("the old status, before its pause", |fixture| _ = fixture.aged(11), waits(Stored::Accepted)),
-        ("the old status, after its pause", |fixture| _ = fixture.aged(12), AGAIN),
-        ("undeploying failed, before its pause", |fixture| _ = fixture.aged(11).sees(Phase::UndeployFailed), failed),
-        ("undeploying failed, after its pause", |fixture| _ = fixture.aged(12).sees(Phase::UndeployFailed), AGAIN),
-        (
-            "the third time, before its pause",
-            |fixture| {
-                fixture.aged(47).sees(Phase::UndeployFailed);
-                fixture.operation().attempt = 3;
-            },
-            failed,
-        ),
-        (
-            "the third time, after its pause",
-            |fixture| {
-                fixture.aged(48).sees(Phase::UndeployFailed);
-                fixture.operation().attempt = 3;
-            },
-            AGAIN,
-        ),
-        (
-            "the hundredth time, after the longest pause",
-            |fixture| {
-                fixture.aged(300).sees(Phase::UndeployFailed);
-                fixture.operation().attempt = 100;
-            },
-            AGAIN,
-        ),
-    ];
-    check(accepted, rows);
+    let aged = |seconds| undeploying().accepted().aged(seconds);
+    let failed = |seconds| aged(seconds).sees(UndeployFailed);
+    let reported = (RUNS.0, RUNS.1, Outcome::Settled { phase: UndeployFailed, drifted: false });
+    check(vec![
+        ("404", aged(0).absent(), FREE_ACCEPTED),
+        ("another id under the key", aged(0).seeing(|seen| seen.id = "id-2".into()), FREE_ACCEPTED),
+        ("undeploying", aged(0).sees(Undeploying), RUNS),
+        ("busy with something else", aged(100).sees(Deploying), RUNS),
+        ("the old status, before its pause", aged(11), RUNS),
+        ("the old status, after its pause", aged(12), AGAIN),
+        ("undeploying failed, before its pause", failed(11), reported),
+        ("undeploying failed, after its pause", failed(12), AGAIN),
+        ("the third time, before its pause", failed(47).attempt(3), reported),
+        ("the third time, after its pause", failed(48).attempt(3), AGAIN),
+        ("the hundredth time, after the longest pause", failed(300).attempt(100), AGAIN),
+    ]);
 }
 
 #[test]
 fn rule_23_orphaned_and_only_observed_resources_lose_their_finalizer_in_every_state() {
-    let mut creating = Fixture::creating();
-    creating.sees(Phase::Deploying);
-    let scenes =
-        [Fixture::new(), creating, Fixture::live(), Fixture::redeploying(), Fixture::rotating(), undeploying()];
-    for fixture in scenes {
-        let mut orphan = deleted(fixture.clone());
-        orphan.intent.deletion = Some(DeletionPolicy::Orphan);
-        let mut observed = deleted(fixture);
-        observed.intent.observe_only = true;
-        for fixture in [orphan, observed] {
+    let begun = [fresh(), creating().sees(Deploying), live(), redeploying(), rotating(), undeploying()];
+    for fixture in begun.into_iter().map(deleted) {
+        for fixture in [fixture.clone().deletion(Orphan), fixture.observes_only()] {
             assert_eq!(fixture.decide().step, Step::RemoveFinalizer, "{fixture:#?}");
         }
     }

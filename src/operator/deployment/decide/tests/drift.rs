@@ -2,194 +2,103 @@
 //! decides it.
 
 use super::build::{
-    Does, Fixture, Row, SETTLED, Stored, ago, check, differing, does, gathered, stored, visible, wanted,
+    self, Expected, Fixture, SETTLED, Stored, check, differing, idle, redeploying, result, sends, stored, visible,
 };
-use crate::operator::deployment::decide::{CallKind, Cause, Change, Outcome, Step, Version};
-use crate::operator::deployment::persisted::{OperationType, Phase};
+use crate::operator::deployment::decide::{CallKind, Outcome, Step, Version};
+use crate::operator::deployment::persisted::OperationType::Redeploy;
+use crate::operator::deployment::persisted::Phase::{Deployed, Failed};
 
-const REDEPLOY: OperationType = OperationType::Redeploy;
-const SENT: (Does, Stored, Outcome) = (Does::Send(REDEPLOY), Stored::Planned, Outcome::Running(REDEPLOY));
-const DRIFTED: (Does, Stored, Outcome) =
-    (Does::Rest, Stored::Nothing, Outcome::Settled { phase: Phase::Deployed, drifted: true });
-
-const NOT_APPLIED: (Does, Stored, Outcome) = (Does::Rest, Stored::Nothing, Outcome::NotApplied { drifted: false });
+const SENT: Expected = sends(Redeploy);
+const DRIFTED: Expected = idle(Outcome::Settled { phase: Deployed, drifted: true });
+const NOT_APPLIED: Expected = idle(Outcome::NotApplied { drifted: false });
 
 /// A running deployment, with no change for longer than changes are collected.
 fn live() -> Fixture {
-    let mut fixture = Fixture::live();
-    let digest = fixture.wanted.as_ref().expect("values are desired").payload.digest.clone();
-    let cause = Cause { digest: Some(digest), generation: 1, request: None, latest: None };
-    fixture.transient.change = Some(Change { cause, first: ago(10), last: ago(10) });
-    fixture
+    build::live().gathered()
+}
+
+/// The last operation ended although its `1` shows as this value.
+fn left(value: &str) -> Fixture {
+    live().with(|it| it.applied().differs = differing(&[("A", "1")], &[("A", value)])).shows(value)
+}
+
+/// The last operation ended with version 3 of the connector, and another client went back to version 1.
+fn rolled_back() -> Fixture {
+    live().with(|it| it.applied().connector_version = Some(3))
 }
 
 #[test]
 fn rule_16_drift_is_a_difference_from_what_the_last_operation_left() {
-    let rows: &[Row] = &[
-        ("no difference", |_| {}, SETTLED),
-        ("somebody changed it", |fixture| fixture.sees(Phase::Deployed).values = visible(&[("A", "9")]), DRIFTED),
-        (
-            "somebody changed it, and it is corrected",
-            |fixture| {
-                fixture.sees(Phase::Deployed).values = visible(&[("A", "9")]);
-                fixture.intent.correct_drift = true;
-            },
-            SENT,
-        ),
-        (
-            "the server shows another value than was sent",
-            |fixture| {
-                fixture.applied().differs = differing(&[("A", "1")], &[("A", "one")]);
-                fixture.sees(Phase::Deployed).values = visible(&[("A", "one")]);
-            },
-            NOT_APPLIED,
-        ),
-        (
-            "the server shows another value: it is sent once more",
-            |fixture| {
-                fixture.applied().differs = differing(&[("A", "1")], &[("A", "one")]);
-                fixture.sees(Phase::Deployed).values = visible(&[("A", "one")]);
-                fixture.intent.correct_drift = true;
-            },
-            SENT,
-        ),
-        (
-            "the server shows the same again: sending it once more would not help",
-            |fixture| {
-                fixture.applied().differs = differing(&[("A", "1")], &[("A", "one")]);
-                fixture.applied().accepted = differing(&[("A", "1")], &[("A", "one")]);
-                fixture.sees(Phase::Deployed).values = visible(&[("A", "one")]);
-                fixture.intent.correct_drift = true;
-            },
-            NOT_APPLIED,
-        ),
-        (
-            "the server shows another value, and somebody changed it since",
-            |fixture| {
-                fixture.applied().differs = differing(&[("A", "1")], &[("A", "one")]);
-                fixture.sees(Phase::Deployed).values = visible(&[("A", "9")]);
-            },
-            DRIFTED,
-        ),
-        (
-            "the server shows a key that was not sent",
-            |fixture| {
-                fixture.sees(Phase::Deployed).values = visible(&[("A", "1"), ("B", "9")]);
-                fixture.intent.correct_drift = true;
-            },
-            SETTLED,
-        ),
-        (
-            "the server does not show it any more",
-            |fixture| fixture.sees(Phase::Deployed).values = visible(&[]),
-            DRIFTED,
-        ),
-        (
-            "what was sent is not known",
-            |fixture| {
-                fixture.applied().names = None;
-                fixture.sees(Phase::Deployed).values = visible(&[("A", "9")]);
-            },
-            SETTLED,
-        ),
-    ];
-    check(live, rows);
+    let accepted = left("one").with(|it| it.applied().accepted = it.applied().differs.clone());
+    let more = live().seeing(|seen| seen.values = visible(&[("A", "1"), ("B", "9")]));
+    let not_known = live().shows("9").with(|it| it.applied().names = None);
+    let ignored = live().with(|it| it.wanted.as_mut().expect("values are desired").values.clear());
+    let none = |fixture: Fixture| fixture.seeing(|seen| seen.values.clear());
+    check(vec![
+        ("no difference", live(), SETTLED),
+        ("somebody changed it", live().shows("9"), DRIFTED),
+        ("somebody changed it, and it is corrected", live().shows("9").corrects_drift(), SENT),
+        ("the server shows another value than was sent", left("one"), NOT_APPLIED),
+        ("the server shows another value: it is sent once more", left("one").corrects_drift(), SENT),
+        ("the server shows the same again: sending it would not help", accepted.corrects_drift(), NOT_APPLIED),
+        ("the server shows another value, and somebody changed it since", left("one").shows("9"), DRIFTED),
+        ("the server shows a key that was not sent", more.corrects_drift(), SETTLED),
+        ("the server does not show it any more", none(live()), DRIFTED),
+        ("what was sent is not known", not_known, SETTLED),
+        ("an ignored value differs", none(ignored), SETTLED),
+    ]);
 }
 
-/// Lets `decide` begin a redeploy and ends it with these visible values; returns whether a redeploy was begun.
+/// Lets `decide` begin a redeploy and ends it with this visible value; returns whether a redeploy was begun.
 fn redeployed(fixture: &mut Fixture, shows: &str) -> bool {
-    let digest = fixture.wanted.as_ref().expect("values are desired").payload.digest.clone();
-    let cause = Cause { digest: Some(digest), generation: 1, request: None, latest: None };
-    fixture.transient.change = Some(Change { cause, first: ago(10), last: ago(10) });
-    let begun = fixture.decide();
+    let begun = fixture.clone().gathered().decide();
     if !matches!(begun.step, Step::Send(_)) {
         return false;
     }
-    (fixture.persisted, fixture.transient) = (begun.persisted, begun.transient);
-    let operation = fixture.accepted().aged(100).operation();
-    operation.seen_busy = true;
-    let version = operation.from_version.expect("it starts from a version") + 1;
-    let observed = fixture.sees(Phase::Deployed);
-    (observed.version, observed.values) = (version, visible(&[("A", shows)]));
-    let ended = fixture.decide();
-    assert_eq!(ended.persisted.operation, None, "the operation has ended");
-    fixture.persisted = ended.persisted;
+    let mut running = fixture.clone().after(begun).accepted().aged(100).seen_busy();
+    let version = running.operation().from_version.expect("it starts from a version") + 1;
+    let running = running.sees(Deployed).at_version(version).shows(shows);
+    let ended = running.decide();
+    assert_eq!(stored(&ended.persisted), Stored::Nothing, "the operation has ended");
+    *fixture = Fixture { persisted: ended.persisted, ..running };
     true
+}
+
+/// Returns how many redeploys follow until none does any more.
+fn redeploys(fixture: &mut Fixture, shows: &str) -> usize {
+    std::iter::repeat_with(|| redeployed(fixture, shows)).take(5).filter(|sent| *sent).count()
 }
 
 #[test]
 fn rule_16_each_difference_is_corrected_once_and_then_accepted() {
-    for (input, others, after, redeploys) in [
-        ("it shows what was sent", "9", "1", 1),
-        ("it shows the same difference again", "9", "9", 1),
-        ("it shows another difference, twice", "9", "8", 2),
+    for (input, others, after, sent, expected) in [
+        ("it shows what was sent", "9", "1", 1, SETTLED),
+        ("it shows the same difference again", "9", "9", 1, NOT_APPLIED),
+        ("it shows another difference, twice", "9", "8", 2, NOT_APPLIED),
     ] {
-        let mut fixture = live();
-        fixture.intent.correct_drift = true;
-        fixture.sees(Phase::Deployed).values = visible(&[("A", others)]);
-        let sent = std::iter::repeat_with(|| redeployed(&mut fixture, after)).take(5).filter(|sent| *sent).count();
-        assert_eq!(sent, redeploys, "{input}");
-        let expected = if after == "1" { SETTLED.2 } else { NOT_APPLIED.2 };
-        assert_eq!(fixture.decide().outcome, expected, "{input}: reported as long as it lasts");
+        let mut fixture = live().corrects_drift().shows(others);
+        assert_eq!(redeploys(&mut fixture, after), sent, "{input}");
+        assert_eq!(fixture.outcome(), expected.2, "{input}: reported as long as it lasts");
     }
 }
 
 #[test]
 fn rule_16_a_server_that_normalizes_values_is_corrected_once_and_not_after_each_rotation() {
-    let mut fixture = live();
-    fixture.intent.correct_drift = true;
-    for (secret, redeploys) in [("rotated", 2), ("rotated again", 1), ("and again", 1)] {
-        fixture.wanted = Some(wanted("1", secret));
-        let sent = std::iter::repeat_with(|| redeployed(&mut fixture, "one")).take(5).filter(|sent| *sent).count();
-        assert_eq!(sent, redeploys, "{secret}: the difference is corrected the first time only");
+    let mut fixture = live().corrects_drift();
+    for (secret, sent) in [("rotated", 2), ("rotated again", 1), ("and again", 1)] {
+        fixture = fixture.wants("1", secret);
+        assert_eq!(redeploys(&mut fixture, "one"), sent, "{secret}: the difference is corrected the first time only");
     }
 }
 
 #[test]
 fn rule_16_a_normalized_value_is_still_accepted_after_somebody_changed_it() {
-    let mut fixture = live();
-    fixture.intent.correct_drift = true;
-    fixture.applied().differs = differing(&[("A", "1")], &[("A", "one")]);
-    fixture.sees(Phase::Deployed).values = visible(&[("A", "one")]);
-    assert!(redeployed(&mut fixture, "one"), "once for the difference that shows at the end");
-    assert!(!redeployed(&mut fixture, "one"));
-    let changes = |fixture: &mut Fixture, version, shows| {
-        let observed = fixture.sees(Phase::Deployed);
-        (observed.version, observed.values) = (version, visible(&[("A", shows)]));
-    };
-    changes(&mut fixture, 20, "9");
-    assert!(redeployed(&mut fixture, "one"), "once for the change by another client");
-    assert!(!redeployed(&mut fixture, "one"), "and not again for an accepted difference");
-    changes(&mut fixture, 30, "1");
-    assert!(!redeployed(&mut fixture, "1"), "the value that was sent is no drift, whatever showed before");
-}
-
-#[test]
-fn rule_16_an_ignored_value_counts_again_once_it_is_not_ignored() {
-    let rows: &[Row] = &[
-        (
-            "an ignored value differs",
-            |fixture| {
-                fixture.wanted.as_mut().expect("values are desired").values.clear();
-                fixture.sees(Phase::Deployed).values.clear();
-            },
-            SETTLED,
-        ),
-        (
-            "a value that is no longer ignored differs",
-            |fixture| fixture.sees(Phase::Deployed).values = visible(&[("A", "9")]),
-            DRIFTED,
-        ),
-        (
-            "it differed already when the last operation ended",
-            |fixture| {
-                fixture.applied().differs = differing(&[("A", "1")], &[("A", "9")]);
-                fixture.sees(Phase::Deployed).values = visible(&[("A", "9")]);
-            },
-            NOT_APPLIED,
-        ),
-    ];
-    check(live, rows);
+    let mut fixture = left("one").corrects_drift();
+    assert_eq!(redeploys(&mut fixture, "one"), 1, "once for the difference that shows at the end");
+    fixture = fixture.sees(Deployed).at_version(20).shows("9");
+    assert_eq!(redeploys(&mut fixture, "one"), 1, "once for the change by another client, not for what is accepted");
+    fixture = fixture.sees(Deployed).at_version(30).shows("1");
+    assert_eq!(redeploys(&mut fixture, "1"), 0, "the value that was sent is no drift, whatever showed before");
 }
 
 #[test]
@@ -214,267 +123,124 @@ fn rule_15_a_redeploy_only_moves_to_the_latest_version() {
 
 #[test]
 fn rule_15_a_higher_version_is_sent_only_if_it_is_the_latest() {
-    let latest = |wanted, latest| Version { wanted, latest, follow: false };
-    let follow = |latest| Version { wanted: None, latest, follow: true };
-    let cannot = |outcome| (Does::Rest, Stored::Nothing, outcome);
-    for (input, version, generation, expected) in [
-        ("the running version", latest(Some(1), Some(2)), 2, SETTLED),
-        ("no version", latest(None, Some(2)), 2, SETTLED),
-        ("the latest", latest(Some(2), Some(2)), 2, SENT),
+    let unavailable = |latest| idle(Outcome::VersionUnavailable { wanted: 2, latest, drifted: false });
+    let mismatch = |wanted| idle(Outcome::VersionMismatch { wanted, running: 1, drifted: false });
+    let edited = |wanted, latest| live().version(wanted, latest).generation(2).gathered();
+    let followed = live().follows(Some(2)).with(|it| it.persisted.followed = Some(2));
+    let rows = vec![
+        ("the running version", edited(Some(1), Some(2)), SETTLED),
+        ("no version", edited(None, Some(2)), SETTLED),
+        ("the latest", edited(Some(2), Some(2)), SENT),
+        ("not the latest", edited(Some(2), Some(3)), unavailable(Some(3))),
+        ("the registry was not read", edited(Some(2), None), unavailable(None)),
+        ("a lower version", edited(Some(0), Some(2)), mismatch(0)),
+        ("it was sent, and another version runs", live().version(Some(2), Some(2)), mismatch(2)),
+        ("follow a higher version", live().follows(Some(2)), SENT),
+        ("follow the running version", live().follows(Some(1)), SETTLED),
+        ("follow, and the registry was not read", live().follows(None), SETTLED),
         (
-            "not the latest",
-            latest(Some(2), Some(3)),
-            2,
-            cannot(Outcome::VersionUnavailable { wanted: 2, latest: Some(3), drifted: false }),
+            "followed once, although another version runs",
+            followed,
+            idle(Outcome::NotMoved { latest: 2, running: 1, drifted: false }),
         ),
-        (
-            "the registry was not read",
-            latest(Some(2), None),
-            2,
-            cannot(Outcome::VersionUnavailable { wanted: 2, latest: None, drifted: false }),
-        ),
-        (
-            "a lower version",
-            latest(Some(0), Some(2)),
-            2,
-            cannot(Outcome::VersionMismatch { wanted: 0, running: 1, drifted: false }),
-        ),
-        (
-            "it was sent, and another version runs",
-            latest(Some(2), Some(2)),
-            1,
-            cannot(Outcome::VersionMismatch { wanted: 2, running: 1, drifted: false }),
-        ),
-        ("follow a higher version", follow(Some(2)), 1, SENT),
-        ("follow the running version", follow(Some(1)), 1, SETTLED),
-        ("follow, and the registry was not read", follow(None), 1, SETTLED),
-    ] {
-        let mut fixture = live();
-        fixture.intent.version = version;
-        fixture.intent.generation = generation;
-        fixture.transient.change.as_mut().expect("a change is collected").cause.generation = generation;
-        let decision = fixture.decide();
-        let found = (super::build::does(&decision), super::build::stored(&decision.persisted), decision.outcome);
-        assert_eq!(found, expected, "{input}");
-        if let Step::Send(call) = decision.step {
-            let update_connector = call.kind == CallKind::Move;
-            assert!(update_connector, "{input}");
-            assert_eq!(decision.persisted.followed, Some(2), "{input}");
-        }
+    ];
+    for (input, fixture, _) in rows.iter().filter(|row| row.2 == SENT) {
+        assert_eq!((fixture.sent(), fixture.decide().persisted.followed), (CallKind::Move, Some(2)), "{input}");
     }
-    let mut fixture = live();
-    fixture.intent.version = follow(Some(2));
-    fixture.persisted.followed = Some(2);
-    let not_moved = Outcome::NotMoved { latest: 2, running: 1, drifted: false };
-    assert_eq!(fixture.decide().outcome, not_moved, "followed once, although another version runs");
-
-    let mut fixture = Fixture::redeploying();
-    fixture.intent.version = latest(Some(2), Some(2));
-    let Step::Send(call) = fixture.aged(60).decide().step else { panic!("the call is sent again") };
-    assert_eq!(call.kind, CallKind::Move);
-    fixture.wanted = Some(wanted("3", "secret"));
-    fixture.intent.version = latest(Some(1), Some(2));
-    let Step::Send(call) = fixture.aged(120).decide().step else { panic!("a new call is sent") };
-    assert_eq!(call.kind, CallKind::Redeploy);
-    fixture.intent.version = latest(Some(1), Some(1));
-    let Step::Send(call) = fixture.decide().step else { panic!("a new call is sent") };
-    let stays = CallKind::Redeploy;
-    assert_eq!(call.kind, stays, "the version runs already");
+    check(rows);
+    let aged = |seconds, wanted, latest| redeploying().aged(seconds).version(Some(wanted), Some(latest));
+    for (case, fixture, kind) in [
+        ("sent again", aged(60, 2, 2), CallKind::Move),
+        ("a value has changed", aged(120, 1, 2).wants("3", "secret"), CallKind::Redeploy),
+        ("the version runs already", aged(120, 1, 1).wants("3", "secret"), CallKind::Redeploy),
+    ] {
+        assert_eq!(fixture.sent(), kind, "{case}");
+    }
 }
 
 #[test]
 fn a_rollback_stays_unless_drift_is_corrected() {
-    type Input = (&'static str, fn(&mut Fixture), i64, (Does, Stored, Outcome));
-    let rolled_back = |fixture: &mut Fixture, latest: i64| {
-        fixture.applied().connector_version = Some(3);
-        fixture.sees(Phase::Deployed).connector_version = 1;
-        fixture.intent.version = Version { wanted: None, latest: Some(latest), follow: true };
-    };
-    let rows: [Input; 8] = [
-        ("it follows, and nothing new was published", |_| {}, 3, DRIFTED),
-        ("it follows, and a newer version was published", |_| {}, 4, SENT),
-        ("it is pinned", |fixture| fixture.intent.version.follow = false, 3, DRIFTED),
-        (
-            "it is pinned, and a newer version was published",
-            |fixture| fixture.intent.version.follow = false,
-            4,
-            DRIFTED,
-        ),
-        ("corrected", |fixture| fixture.intent.correct_drift = true, 3, SENT),
-        (
-            "corrected, although it does not follow",
-            |fixture| (fixture.intent.correct_drift, fixture.intent.version.follow) = (true, false),
-            3,
-            SENT,
-        ),
-        (
-            "drift is corrected, but a redeploy would move beyond the earlier version",
-            |fixture| (fixture.intent.correct_drift, fixture.intent.version.follow) = (true, false),
-            4,
-            DRIFTED,
-        ),
-        (
-            "the last operation ended with the older version",
-            |fixture| fixture.applied().connector_version = Some(1),
-            1,
-            SETTLED,
-        ),
+    let follows = |latest| rolled_back().follows(Some(latest));
+    let pinned = |latest| follows(latest).with(|it| it.intent.version.follow = false);
+    let older = follows(1).with(|it| it.applied().connector_version = Some(1));
+    let rows = vec![
+        ("it follows, and nothing new was published", follows(3), DRIFTED),
+        ("it follows, and a newer version was published", follows(4), SENT),
+        ("it is pinned", pinned(3), DRIFTED),
+        ("it is pinned, and a newer version was published", pinned(4), DRIFTED),
+        ("corrected", follows(3).corrects_drift(), SENT),
+        ("corrected, although it does not follow", pinned(3).corrects_drift(), SENT),
+        ("corrected, but a redeploy would move beyond the earlier version", pinned(4).corrects_drift(), DRIFTED),
+        ("the last operation ended with the older version", older, SETTLED),
     ];
-    for (input, change, latest, expected) in rows {
-        let mut fixture = live();
-        rolled_back(&mut fixture, latest);
-        change(&mut fixture);
-        let decision = fixture.decide();
-        assert_eq!(
-            (does(&decision), stored(&decision.persisted), decision.outcome),
-            expected,
-            "{input}: {decision:#?}"
-        );
-        if let Step::Send(call) = decision.step {
-            assert!(call.kind == CallKind::Move, "{input}: {call:?}");
-        }
+    for (input, fixture, _) in rows.iter().filter(|row| row.2 == SENT) {
+        assert_eq!(fixture.sent(), CallKind::Move, "{input}");
     }
+    check(rows);
 }
 
 #[test]
 fn rule_15_another_version_than_the_pinned_one_is_reported_and_changes_are_sent() {
-    type Row = (&'static str, fn(&mut Fixture), Outcome, (Does, Stored, Outcome));
-    let unavailable = Outcome::VersionUnavailable { wanted: 3, latest: Some(4), drifted: true };
-    let mismatch = Outcome::VersionMismatch { wanted: 3, running: 1, drifted: true };
-    let waits =
-        (Does::Rest, Stored::Nothing, Outcome::VersionUnavailable { wanted: 5, latest: Some(4), drifted: true });
-    let rows: [Row; 5] = [
-        ("rolled back from the latest", |fixture| fixture.intent.version.latest = Some(3), mismatch, SENT),
-        ("rolled back, and a newer one was published", |_| {}, unavailable, SENT),
-        ("the same, and the spec has changed since", |fixture| fixture.intent.generation = 2, unavailable, SENT),
-        (
-            "the spec names a version to come",
-            |fixture| {
-                fixture.intent.generation = 2;
-                fixture.intent.version.wanted = Some(5);
-            },
-            waits.2,
-            waits,
-        ),
-        (
-            "a lower one",
-            |fixture| {
-                fixture.applied().connector_version = Some(1);
-                fixture.intent.version.wanted = Some(0);
-            },
-            Outcome::VersionMismatch { wanted: 0, running: 1, drifted: false },
-            SENT,
-        ),
-    ];
-    for (case, change, reported, sends) in rows {
-        let mut fixture = live();
-        fixture.applied().connector_version = Some(3);
-        fixture.intent.version = Version { wanted: Some(3), latest: Some(4), follow: false };
-        change(&mut fixture);
-        let generation = fixture.intent.generation;
-        fixture.transient.change.as_mut().expect("a change is collected").cause.generation = generation;
-        assert_eq!(fixture.decide().outcome, reported, "{case}");
-        for redeploys in [
-            |fixture: &mut Fixture| fixture.wanted = Some(wanted("1", "other")),
-            |fixture: &mut Fixture| {
-                fixture.intent.redeploy_request = Some("now".into());
-            },
-        ] {
-            let mut fixture = fixture.clone();
-            redeploys(&mut fixture);
-            gathered(&mut fixture);
-            let decision = fixture.decide();
-            assert_eq!((does(&decision), stored(&decision.persisted), decision.outcome), sends, "{case}");
-            if let Step::Send(call) = decision.step {
-                assert!(call.kind == CallKind::Redeploy, "{case}: {call:?}");
-            }
+    let pinned = |wanted, latest| rolled_back().version(Some(wanted), Some(latest));
+    let unavailable = |wanted| idle(Outcome::VersionUnavailable { wanted, latest: Some(4), drifted: true });
+    let mismatch = |wanted, drifted| idle(Outcome::VersionMismatch { wanted, running: 1, drifted });
+    let lower = pinned(0, 4).with(|it| it.applied().connector_version = Some(1));
+    for (case, fixture, reported, sends) in [
+        ("rolled back from the latest", pinned(3, 3), mismatch(3, true), SENT),
+        ("rolled back, and a newer one was published", pinned(3, 4), unavailable(3), SENT),
+        ("the same, and the spec has changed since", pinned(3, 4).generation(2), unavailable(3), SENT),
+        ("the spec names a version to come", pinned(5, 4).generation(2), unavailable(5), unavailable(5)),
+        ("a lower one", lower, mismatch(0, false), SENT),
+    ] {
+        assert_eq!(result(&fixture.decide()), reported, "{case}");
+        for changed in [fixture.clone().wants("1", "other"), fixture.clone().requests("now")] {
+            let changed = changed.gathered();
+            assert_eq!(result(&changed.decide()), sends, "{case}");
+            assert!(sends != SENT || changed.sent() == CallKind::Redeploy, "{case}");
         }
         // A failure is reported as such.
-        fixture.sees(Phase::Failed);
-        let failed = fixture.decide().outcome;
-        assert!(
-            matches!(failed, Outcome::Settled { phase: Phase::Failed, .. }) || sends == waits,
-            "{case}: {failed:?}"
-        );
+        let failed = fixture.sees(Failed).outcome();
+        assert!(matches!(failed, Outcome::Settled { phase: Failed, .. }) || sends != SENT, "{case}: {failed:?}");
     }
 }
 
 #[test]
 fn rule_15_the_first_redeploy_after_a_rollback_resumes_following() {
-    type Row = (&'static str, fn(&mut Fixture), bool);
-    let cases: [Row; 5] = [
-        ("rolled back to an older version", |_| {}, true),
-        ("pinned", |fixture| fixture.intent.version.follow = false, false),
-        (
-            "not rolled back: the older version was the result of the last redeploy",
-            |fixture| {
-                fixture.applied().connector_version = Some(1);
-                fixture.persisted.followed = Some(3);
-            },
-            false,
-        ),
-        (
-            "to an earlier revision of the latest version",
-            |fixture| {
-                let observed = fixture.sees(Phase::Deployed);
-                (observed.connector_version, observed.rollback) = (3, Some("revision".into()));
-            },
-            false,
-        ),
-        ("the registry was not read", |fixture| fixture.intent.version.latest = None, false),
-    ];
-    for (case, change, moves) in cases {
-        let mut fixture = live();
-        fixture.applied().connector_version = Some(3);
-        fixture.sees(Phase::Deployed).connector_version = 1;
-        fixture.intent.version = Version { wanted: None, latest: Some(3), follow: true };
-        change(&mut fixture);
-        fixture.wanted = Some(wanted("2", "secret"));
-        gathered(&mut fixture);
-        let Step::Send(call) = fixture.decide().step else { panic!("{case}: a value changed") };
-        let update_connector = call.kind == CallKind::Move;
-        assert_eq!(update_connector, moves, "{case}");
+    let follows = || rolled_back().follows(Some(3));
+    let followed = |fixture: Fixture| fixture.with(|it| it.persisted.followed = Some(3));
+    let older = followed(follows()).with(|it| it.applied().connector_version = Some(1));
+    let revision = follows().seeing(|seen| (seen.connector_version, seen.rollback) = (3, Some("revision".into())));
+    for (case, fixture, kind) in [
+        ("rolled back to an older version", follows(), CallKind::Move),
+        ("rolled back from a version that was followed", followed(follows()), CallKind::Move),
+        ("pinned", rolled_back().version(None, Some(3)), CallKind::Redeploy),
+        ("not rolled back: the older version was the result of the last redeploy", older, CallKind::Redeploy),
+        ("to an earlier revision of the latest version", revision, CallKind::Redeploy),
+        ("the registry was not read", rolled_back().follows(None), CallKind::Redeploy),
+    ] {
+        assert_eq!(fixture.wants("2", "secret").gathered().sent(), kind, "{case}");
     }
 }
 
 #[test]
 fn other_values_that_somebody_deployed_after_a_failure_do_not_make_it_settled() {
-    let mut fixture = live();
-    fixture.applied().outcome = Phase::Failed;
-    assert_eq!(fixture.decide().outcome, SETTLED.2, "the same values, deployed once more by another client");
-    fixture.sees(Phase::Deployed).values = visible(&[("A", "9")]);
-    assert_eq!(fixture.decide().outcome, Outcome::Settled { phase: Phase::Failed, drifted: true });
-}
-
-#[test]
-fn after_a_rollback_the_next_redeploy_follows_the_latest_version_again() {
-    let mut fixture = live();
-    fixture.applied().connector_version = Some(3);
-    fixture.sees(Phase::Deployed).connector_version = 1;
-    fixture.intent.version = Version { wanted: None, latest: Some(3), follow: true };
-    fixture.persisted.followed = Some(3);
-    fixture.wanted = Some(wanted("1", "other"));
-    super::build::gathered(&mut fixture);
-    let Step::Send(call) = fixture.decide().step else { panic!("a secret has changed") };
-    assert!(call.kind == CallKind::Move, "{call:?}");
+    let failed = || live().with(|it| it.applied().outcome = Failed);
+    check(vec![
+        ("the same values, deployed once more by another client", failed(), SETTLED),
+        ("other values", failed().shows("9"), idle(Outcome::Settled { phase: Failed, drifted: true })),
+    ]);
 }
 
 #[test]
 fn a_rollback_that_shows_only_its_revision_leaves_secured_values_unverified() {
-    let rolled_back = || {
-        let mut fixture = live();
-        fixture.sees(Phase::Deployed).rollback = Some("revision-1".into());
-        fixture
-    };
-    let condition = rolled_back().decide();
-    assert_eq!((does(&condition), stored(&condition.persisted), condition.outcome), DRIFTED);
-    assert!(condition.persisted.unverified, "the secured values of the revision are in force");
-    let mut corrected = rolled_back();
-    corrected.intent.correct_drift = true;
-    assert_eq!(corrected.decide().outcome, SENT.2);
+    let rolled_back = || live().seeing(|seen| seen.rollback = Some("revision-1".into()));
     // The record still names the revision after the redeploy.
-    corrected.applied().rollback = Some("revision-1".into());
-    let settled = corrected.decide();
-    assert_eq!((does(&settled), stored(&settled.persisted), settled.outcome), SETTLED);
-    assert!(!settled.persisted.unverified);
+    let corrected = || rolled_back().corrects_drift().with(|it| it.applied().rollback = Some("revision-1".into()));
+    assert!(rolled_back().decide().persisted.unverified, "the secured values of the revision are in force");
+    assert!(!corrected().decide().persisted.unverified);
+    check(vec![
+        ("rolled back", rolled_back(), DRIFTED),
+        ("rolled back, and drift is corrected", rolled_back().corrects_drift(), SENT),
+        ("corrected", corrected(), SETTLED),
+    ]);
 }

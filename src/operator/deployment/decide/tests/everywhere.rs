@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use super::build::{ABSENT, Fixture, NOW, ago, operation, visible, wanted};
+use super::build::{Fixture, NOW, ago, creating, fresh, live, redeploying, rotating, visible};
 use crate::operator::deployment::decide::{CallKind, Outcome, Step};
-use crate::operator::deployment::persisted::{DeletionPolicy, Observation, OperationState, OperationType, Phase};
+use crate::operator::deployment::persisted::DeletionPolicy::{Delete, Orphan};
+use crate::operator::deployment::persisted::{Observation, OperationState, OperationType, Phase};
 use crate::operator::values::digest::Digest;
 
 const PHASES: [Phase; 6] =
@@ -12,32 +13,20 @@ const PHASES: [Phase; 6] =
 
 /// Everything that may be persisted, each at several ages.
 fn stored() -> Vec<Fixture> {
-    let mut undeploying = Fixture::live();
-    undeploying.persisted.operation = Some(operation(OperationType::Undeploy, None));
-    let mut creating_again = Fixture::creating();
-    creating_again.persisted.id = Some("old".into());
-    let mut unknown = Fixture::live();
-    unknown.applied().digest = Some(Digest::parse("lost:key"));
-    let mut scenes = vec![Fixture::new(), Fixture::live(), unknown];
-    for begun in [Fixture::creating(), creating_again, Fixture::redeploying(), Fixture::rotating(), undeploying] {
-        for age in [4, 119, 4000] {
-            for state in [OperationState::Planned, OperationState::Accepted] {
-                let mut fixture = begun.clone();
-                fixture.aged(age).operation().state = state;
-                if state == OperationState::Accepted {
-                    fixture.persisted.id = Some("id-1".into());
-                }
-                scenes.push(fixture.clone());
-                fixture.operation().seen_busy = true;
-                scenes.push(fixture);
-            }
+    let unknown = live().with(|it| it.applied().digest = Some(Digest::parse("lost:key")));
+    let mut scenes = vec![fresh(), live(), unknown];
+    let undeploying = live().begins(OperationType::Undeploy);
+    for begun in [creating(), creating().id("old"), redeploying(), rotating(), undeploying] {
+        for fixture in [4, 119, 4000].map(|age| begun.clone().aged(age)) {
+            let accepted = fixture.clone().accepted().id("id-1");
+            scenes.extend([fixture.clone(), fixture.seen_busy(), accepted.clone(), accepted.seen_busy()]);
         }
     }
     scenes
 }
 
 fn observations() -> Vec<Observation> {
-    let mut observations = vec![ABSENT, Observation::Absent { key_held_by: Some("id-2".into()) }];
+    let mut observations = vec![fresh().absent().observation, fresh().key_held().observation];
     for phase in PHASES {
         for (id, version, build, values) in [
             ("id-1", 5, "build-1", visible(&[("A", "1")])),
@@ -46,11 +35,10 @@ fn observations() -> Vec<Observation> {
             ("id-1", 4, "build-0", visible(&[])),
             ("id-2", 1, "build-1", visible(&[("A", "1")])),
         ] {
-            let mut fixture = Fixture::new();
-            let observed = fixture.sees(phase);
-            (observed.id, observed.version, observed.build, observed.values) =
-                (id.into(), version, Some(build.into()), values);
-            observations.push(fixture.observation);
+            let seen = fresh().sees(phase).at_version(version).seeing(|seen| {
+                (seen.id, seen.build, seen.values) = (id.into(), Some(build.into()), values);
+            });
+            observations.push(seen.observation);
         }
     }
     observations
@@ -58,41 +46,29 @@ fn observations() -> Vec<Observation> {
 
 /// All of these, with everything that a user may ask for.
 fn scenes() -> impl Iterator<Item = Fixture> {
-    let intents: [fn(&mut Fixture); 10] = [
-        |_| {},
-        |fixture| fixture.wanted = None,
-        |fixture| fixture.wanted = Some(wanted("3", "secret")),
-        |fixture| fixture.intent.redeploy_request = Some("now".into()),
-        |fixture| fixture.intent.suspended = true,
-        |fixture| fixture.intent.observe_only = true,
-        |fixture| fixture.intent.deletion = Some(DeletionPolicy::Delete),
-        |fixture| fixture.intent.deletion = Some(DeletionPolicy::Orphan),
-        |fixture| (fixture.intent.adopt, fixture.intent.correct_drift) = (true, true),
-        |fixture| fixture.intent.remote_id = Some("id-1".into()),
+    let intents: [fn(Fixture) -> Fixture; 10] = [
+        |fixture| fixture,
+        Fixture::unknown,
+        |fixture| fixture.wants("3", "secret"),
+        |fixture| fixture.requests("now"),
+        Fixture::suspended,
+        Fixture::observes_only,
+        |fixture| fixture.deletion(Delete),
+        |fixture| fixture.deletion(Orphan),
+        |fixture| fixture.corrects_drift().with(|it| it.intent.adopt = true),
+        |fixture| fixture.with(|it| it.intent.remote_id = Some("id-1".into())),
     ];
-    let local_caches: [fn(&mut Fixture); 2] = [
-        |_| {},
-        |fixture| {
-            fixture.transient.absent_since = Some(ago(300));
-            if matches!(fixture.observation, Observation::Present(_)) {
-                fixture.rests(300);
-            }
-        },
-    ];
+    let for_long = |fixture: Fixture| {
+        let present = matches!(fixture.observation, Observation::Present(_));
+        let fixture = fixture.with(|it| it.transient.absent_since = Some(ago(300)));
+        if present { fixture.rests(300) } else { fixture }
+    };
     let observations = observations();
     stored().into_iter().flat_map(move |stored| {
-        let scenes: Vec<_> = observations
-            .iter()
-            .flat_map(|observation| intents.map(|intent| (observation, intent)))
-            .flat_map(|(observation, intent)| local_caches.map(|transient| (observation, intent, transient)))
-            .map(|(observation, intent, transient)| {
-                let mut fixture = Fixture { observation: observation.clone(), ..stored.clone() };
-                intent(&mut fixture);
-                transient(&mut fixture);
-                fixture
-            })
-            .collect();
-        scenes
+        let seen =
+            observations.iter().map(|observation| Fixture { observation: observation.clone(), ..stored.clone() });
+        let asked = seen.flat_map(|fixture| intents.map(|intent| intent(fixture.clone())));
+        asked.flat_map(|fixture| [fixture.clone(), for_long(fixture)]).collect::<Vec<_>>()
     })
 }
 
@@ -107,10 +83,7 @@ fn a_call_is_persisted_before_it_is_sent_and_uses_the_persisted_id() {
         let kind = match &call.kind {
             CallKind::Create => OperationType::Create,
             CallKind::Redeploy | CallKind::Move => {
-                let Observation::Present(seen) = &fixture.observation else {
-                    panic!("nothing to redeploy: {fixture:#?}")
-                };
-                assert_eq!(written.from_version, Some(seen.version), "{fixture:#?}");
+                assert_eq!(written.from_version, Some(fixture.clone().observed().version), "{fixture:#?}");
                 OperationType::Redeploy
             }
             CallKind::Undeploy => OperationType::Undeploy,
@@ -127,17 +100,12 @@ fn a_call_is_persisted_before_it_is_sent_and_uses_the_persisted_id() {
 #[test]
 fn rule_20_a_suspended_or_only_observed_resource_sends_nothing() {
     for fixture in scenes() {
-        let intent = &fixture.intent;
-        let decision = fixture.decide();
-        if intent.suspended || intent.observe_only {
-            assert_eq!(decision.step, Step::NoOp, "{fixture:#?}");
-        }
-        if intent.deletion == Some(DeletionPolicy::Orphan) {
-            assert_eq!(decision.step, Step::RemoveFinalizer, "{fixture:#?}");
-        }
-        if intent.deletion.is_none() {
-            assert_ne!(decision.step, Step::RemoveFinalizer, "{fixture:#?}");
-        }
+        let (step, intent) = (fixture.decide().step, &fixture.intent);
+        let sends_nothing = intent.suspended || intent.observe_only;
+        assert!(!sends_nothing || step == Step::NoOp, "{fixture:#?}");
+        let removes = step == Step::RemoveFinalizer;
+        assert!(removes || intent.deletion != Some(Orphan), "{fixture:#?}");
+        assert!(!removes || intent.deletion.is_some(), "{fixture:#?}");
     }
 }
 

@@ -1,273 +1,126 @@
 //! The rows *Recreate* of the table: `removedValues: Recreate` removes values by replacing the deployment.
 
-use super::build::{ABSENT, Does, Fixture, NOW, Row, SETTLED, Stored, ago, check, operation, visible, wanting};
-use super::retained::{live, names, observed, redeployed, wants, without_b, without_u};
-use crate::operator::deployment::decide::{Call, CallKind, Outcome, Response, Version, apply_response};
-use crate::operator::deployment::persisted::{DeletionPolicy, Observation, OperationState, OperationType, Phase};
+use super::build::{
+    Does, Expected, Fixture, NOW, SETTLED, Stored, again, cause, check, idle, runs, sends, visible, wanting,
+};
+use super::retained::{live, names, redeployed, wants, without_b, without_u};
+use crate::operator::deployment::decide::{Call, CallKind, Outcome, Response, apply_response};
+use crate::operator::deployment::persisted::DeletionPolicy::Delete;
+use crate::operator::deployment::persisted::OperationState::Planned;
+use crate::operator::deployment::persisted::OperationType::{Create, Recreate, Redeploy, Undeploy};
+use crate::operator::deployment::persisted::Phase::{Deployed, Deploying, Undeploying};
 use crate::operator::values::names::Names;
 
-const RECREATE: OperationType = OperationType::Recreate;
-const SENT: (Does, Stored, Outcome) = (Does::Send(RECREATE), Stored::Planned, Outcome::Running(RECREATE));
-const REDEPLOYED: (Does, Stored, Outcome) =
-    (Does::Send(OperationType::Redeploy), Stored::Planned, Outcome::Running(OperationType::Redeploy));
-const AGAIN: (Does, Stored, Outcome) = (Does::SendAgain(RECREATE), Stored::Planned, Outcome::Running(RECREATE));
-const CREATES: (Does, Stored, Outcome) =
-    (Does::Send(OperationType::Create), Stored::Planned, Outcome::Running(OperationType::Create));
+const SENT: Expected = sends(Recreate);
+const REDEPLOYED: Expected = sends(Redeploy);
+const AGAIN: Expected = again(Recreate);
+const WAITS: Expected = runs(Recreate);
+const CREATES: Expected = sends(Create);
 
-fn asked() -> Fixture {
-    let mut fixture = live();
-    fixture.intent.recreate = true;
-    fixture
+fn recreates(fixture: Fixture) -> Fixture {
+    fixture.with(|it| it.intent.recreate = true)
 }
 
-/// The DELETE was accepted.
-fn begun() -> Fixture {
-    let mut fixture = asked();
-    wants(&mut fixture, without_u());
-    fixture.persisted.operation = Some(operation(RECREATE, None));
-    fixture.accepted();
-    fixture
+fn set_back(fixture: Fixture) -> Fixture {
+    fixture.with(|it| it.intent.recreate = false)
+}
+
+/// A secured value was removed, and the DELETE was accepted so many seconds ago.
+fn begun(seconds: u64) -> Fixture {
+    recreates(wants(without_u())).begins(Recreate).accepted().aged(seconds)
+}
+
+/// The same, and the DELETE was not answered.
+fn planned(seconds: u64) -> Fixture {
+    begun(seconds).with(|it| it.operation().state = Planned)
 }
 
 #[test]
 fn only_a_removed_value_that_the_resource_sent_causes_a_new_deployment() {
-    let rows: &[Row] = &[
-        ("nothing is removed", |_| {}, SETTLED),
-        ("a plain value is removed", |fixture| wants(fixture, without_b()), SENT),
-        ("a secured value is removed", |fixture| wants(fixture, without_u()), SENT),
-        (
-            "it was removed before removedValues was set",
-            |fixture| {
-                fixture.intent.recreate = false;
-                wants(fixture, without_b());
-                redeployed(fixture);
-                fixture.intent.recreate = true;
-            },
-            SENT,
-        ),
-        (
-            "removed, and something else changes",
-            |fixture| {
-                wants(fixture, without_u());
-                fixture.intent.redeploy_request = Some("now".into());
-                super::build::gathered(fixture);
-            },
-            SENT,
-        ),
-        (
-            "not while more changes may follow",
-            |fixture| {
-                wants(fixture, without_u());
-                fixture.transient.change = None;
-            },
-            (Does::Rest, Stored::Nothing, Outcome::Changing),
-        ),
-        (
-            "not while it is suspended",
-            |fixture| {
-                wants(fixture, without_u());
-                fixture.intent.suspended = true;
-            },
-            (Does::Rest, Stored::Nothing, Outcome::HeldBySuspend),
-        ),
-        (
-            "not while an operation runs",
-            |fixture| {
-                wants(fixture, without_u());
-                observed(fixture).phase = Phase::Deploying;
-            },
-            (Does::Rest, Stored::Nothing, Outcome::Busy),
-        ),
-        (
-            "not if the values for the create are not known",
-            |fixture| fixture.wanted = None,
-            (Does::Rest, Stored::Nothing, Outcome::ValuesUnknown),
-        ),
-        (
-            "not if another version of the connector would be created",
-            |fixture| {
-                wants(fixture, without_u());
-                fixture.intent.version = Version { wanted: Some(1), latest: Some(2), follow: false };
-            },
-            (Does::Rest, Stored::Nothing, Outcome::VersionUnavailable { wanted: 1, latest: Some(2), drifted: false }),
-        ),
-        (
-            "not without removedValues: Recreate",
-            |fixture| {
-                wants(fixture, without_u());
-                fixture.intent.recreate = false;
-            },
-            REDEPLOYED,
-        ),
-    ];
-    check(asked, rows);
+    let removed = || recreates(wants(without_u()));
+    let unavailable = idle(Outcome::VersionUnavailable { wanted: 1, latest: Some(2), drifted: false });
+    let busy = removed().seeing(|seen| seen.phase = Deploying);
+    check(vec![
+        ("nothing is removed", recreates(live()), SETTLED),
+        ("a plain value is removed", recreates(wants(without_b())), SENT),
+        ("a secured value is removed", removed(), SENT),
+        ("it was removed before removedValues was set", recreates(redeployed(wants(without_b()))), SENT),
+        ("removed, and something else changes", removed().requests("now").gathered(), SENT),
+        ("not while more changes may follow", removed().with(|it| it.transient.change = None), idle(Outcome::Changing)),
+        ("not while it is suspended", removed().suspended(), idle(Outcome::HeldBySuspend)),
+        ("not while an operation runs", busy, idle(Outcome::Busy)),
+        ("not if the values for the create are not known", recreates(live()).unknown(), idle(Outcome::ValuesUnknown)),
+        ("not if another version would be created", removed().version(Some(1), Some(2)), unavailable),
+        ("not without removedValues: Recreate", wants(without_u()), REDEPLOYED),
+    ]);
 }
 
 #[test]
 fn nothing_more_is_deleted_once_removed_values_is_set_back() {
-    let waits = (Does::Rest, Stored::Accepted, Outcome::Running(RECREATE));
-    let rows: &[Row] = &[
-        (
-            "it exists again, and removedValues was set back",
-            |fixture| {
-                fixture.aged(119);
-                fixture.intent.recreate = false;
-            },
-            waits,
-        ),
-        (
-            "undeploying, and removedValues was set back",
-            |fixture| {
-                fixture.aged(600);
-                fixture.intent.recreate = false;
-                observed(fixture).phase = Phase::Undeploying;
-            },
-            waits,
-        ),
-        (
-            "it exists after the quiet period, and removedValues was set back",
-            |fixture| {
-                fixture.aged(120);
-                fixture.intent.recreate = false;
-            },
-            REDEPLOYED,
-        ),
-        (
-            "its DELETE may have been lost, and removedValues was set back",
-            |fixture| {
-                fixture.persisted.operation = Some(operation(RECREATE, None));
-                fixture.aged(120);
-                fixture.intent.recreate = false;
-            },
-            REDEPLOYED,
-        ),
-        (
-            "gone, and removedValues was set back",
-            |fixture| {
-                fixture.intent.recreate = false;
-                fixture.observation = ABSENT;
-            },
-            CREATES,
-        ),
-    ];
-    check(begun, rows);
+    let undeploying = begun(600).seeing(|seen| seen.phase = Undeploying);
+    check(vec![
+        ("it exists again", set_back(begun(119)), WAITS),
+        ("undeploying", set_back(undeploying), WAITS),
+        ("it exists after the quiet period", set_back(begun(120)), REDEPLOYED),
+        ("its DELETE may have been lost", set_back(planned(120)), REDEPLOYED),
+        ("gone", set_back(begun(0)).absent(), CREATES),
+    ]);
 }
 
 #[test]
 fn the_deployment_is_created_once_it_is_gone() {
-    let waits = (Does::Rest, Stored::Accepted, Outcome::Running(RECREATE));
-    let rows: &[Row] = &[
-        ("undeploying", |fixture| observed(fixture).phase = Phase::Undeploying, waits),
-        ("it exists again", |_| {}, waits),
-        ("it exists again, for a long time", |fixture| _ = fixture.aged(600), AGAIN),
-        ("gone", |fixture| fixture.observation = ABSENT, CREATES),
-        (
-            "gone, and the values are not known now",
-            |fixture| {
-                fixture.observation = ABSENT;
-                fixture.wanted = None;
-            },
-            (Does::Rest, Stored::Accepted, Outcome::ValuesUnknown),
-        ),
-        (
-            "gone, and suspended",
-            |fixture| {
-                fixture.observation = ABSENT;
-                fixture.intent.suspended = true;
-            },
-            (Does::Rest, Stored::Accepted, Outcome::HeldBySuspend),
-        ),
-        (
-            "gone, but its DELETE was not accepted: one 404 proves nothing",
-            |fixture| {
-                fixture.observation = ABSENT;
-                fixture.aged(600).operation().state = OperationState::Planned;
-            },
-            (Does::Rest, Stored::Planned, Outcome::Missing),
-        ),
-        (
-            "gone, and its DELETE may still arrive",
-            |fixture| {
-                fixture.observation = ABSENT;
-                fixture.aged(89).operation().state = OperationState::Planned;
-                fixture.transient.absent_since = Some(ago(60));
-            },
-            (Does::Rest, Stored::Planned, Outcome::Missing),
-        ),
-        (
-            "gone for a long time, and its DELETE was not accepted",
-            |fixture| {
-                fixture.observation = ABSENT;
-                fixture.aged(600).operation().state = OperationState::Planned;
-                fixture.transient.absent_since = Some(ago(60));
-            },
-            CREATES,
-        ),
-        (
-            "gone, and another deployment has the key",
-            |fixture| fixture.observation = Observation::Absent { key_held_by: Some("id-9".into()) },
-            (Does::Rest, Stored::Accepted, Outcome::KeyTaken),
-        ),
-        (
-            "the response was lost, and the deployment still exists",
-            |fixture| fixture.aged(600).operation().state = OperationState::Planned,
-            AGAIN,
-        ),
-        (
-            "the resource is deleted meanwhile",
-            |fixture| fixture.intent.deletion = Some(DeletionPolicy::Delete),
-            (Does::Send(OperationType::Undeploy), Stored::Planned, Outcome::Running(OperationType::Undeploy)),
-        ),
-    ];
-    check(begun, rows);
+    let accepted = |outcome| (Does::Rest, Stored::Accepted, outcome);
+    let missing: Expected = (Does::Rest, Stored::Planned, Outcome::Missing);
+    check(vec![
+        ("undeploying", begun(0).seeing(|seen| seen.phase = Undeploying), WAITS),
+        ("it exists again", begun(0), WAITS),
+        ("it exists again, for a long time", begun(600), AGAIN),
+        ("gone", begun(0).absent(), CREATES),
+        ("gone, and the values are not known now", begun(0).absent().unknown(), accepted(Outcome::ValuesUnknown)),
+        ("gone, and suspended", begun(0).absent().suspended(), accepted(Outcome::HeldBySuspend)),
+        ("gone, but its DELETE was not accepted: one 404 proves nothing", planned(600).absent(), missing),
+        ("gone, and its DELETE may still arrive", planned(89).absent_for(60), missing),
+        ("gone for a long time, and its DELETE was not accepted", planned(600).absent_for(60), CREATES),
+        ("gone, and another deployment has the key", begun(0).key_held(), accepted(Outcome::KeyTaken)),
+        ("the response was lost, and the deployment still exists", planned(600), AGAIN),
+        ("the resource is deleted meanwhile", begun(0).deletion(Delete), sends(Undeploy)),
+    ]);
 }
 
 #[test]
 fn the_created_deployment_has_no_removed_values() {
-    let mut fixture = begun();
-    fixture.observation = ABSENT;
-    let mut created = fixture.decide();
+    let fixture = begun(0).absent();
+    let created = fixture.decide();
     assert_eq!(created.persisted.id.as_deref(), Some("id-1"), "a stale read may still show it");
-    created.persisted.id = Some("id-2".into());
-    created.persisted.operation.as_mut().expect("a create").state = OperationState::Accepted;
-    fixture.persisted = created.persisted;
-    let there = fixture.sees(Phase::Deployed);
-    there.id = "id-2".into();
-    there.values = visible(&[("A", "1"), ("B", "2")]);
-    there.secured = Names::default();
-    let decision = fixture.decide();
-    assert_eq!(decision.outcome, Outcome::Settled { phase: Phase::Deployed, drifted: false });
-    let retained = decision.persisted.applied.expect("something was applied").retained;
+    let fixture = fixture.after(created).id("id-2").accepted().sees(Deployed).seeing(|seen| {
+        seen.id = "id-2".into();
+        (seen.values, seen.secured) = (visible(&[("A", "1"), ("B", "2")]), Names::default());
+    });
+    assert_eq!(fixture.outcome(), SETTLED.2);
+    let retained = fixture.next_applied().retained;
     assert!(retained.is_empty(), "{retained:?}");
 }
 
 #[test]
 fn a_refused_create_is_still_due_and_the_deployment_is_not_reported_as_disappeared() {
-    let mut fixture = begun();
-    fixture.observation = ABSENT;
-    let decision = fixture.decide();
-    let cause = super::build::cause(&fixture);
-    let call = Call { kind: CallKind::Create, cause };
+    let fixture = begun(0).absent();
+    let (decision, call) = (fixture.decide(), Call { kind: CallKind::Create, cause: cause(&fixture) });
     for answer in [Response::Refused, Response::Duplicate, Response::Retryable] {
-        let outcome = apply_response(&decision.persisted, &decision.transient, &call, &answer, NOW);
-        let mut after = Fixture { persisted: outcome.persisted, transient: outcome.transient, ..fixture.clone() };
-        after.transient.refused = None;
-        after.transient.pause = None;
-        let next = after.decide();
-        assert_eq!(next.outcome, Outcome::Running(OperationType::Create), "{answer:?}");
+        let after = apply_response(&decision.persisted, &decision.transient, &call, &answer, NOW);
+        let mut next = Fixture { persisted: after.persisted, transient: after.transient, ..fixture.clone() };
+        (next.transient.refused, next.transient.pause) = (None, None);
+        assert_eq!(next.outcome(), CREATES.2, "{answer:?}");
     }
 }
 
 #[test]
 fn retained_values_are_named_even_while_nothing_may_be_sent() {
-    for recreate in [true, false] {
-        let mut fixture = asked();
-        fixture.intent.recreate = recreate;
-        fixture.intent.suspended = true;
+    for begin in [recreates, set_back] {
+        let mut fixture = begin(live()).suspended();
         for wanted in [without_u(), wanting(&[("A", "9"), ("B", "2")], &[("T", "secret")])] {
-            wants(&mut fixture, wanted);
+            fixture = fixture.wanting(wanted).gathered();
             fixture.persisted = fixture.decide().persisted;
-            assert!(names(&fixture).contains(&"service/U (secured)".to_owned()), "{recreate}");
+            assert!(names(&mut fixture).contains(&"service/U (secured)".to_owned()), "{fixture:#?}");
         }
     }
 }

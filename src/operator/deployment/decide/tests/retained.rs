@@ -1,48 +1,19 @@
 //! Rule 8: a redeploy merges, so a value that is no longer desired stays, and is named.
 
-use super::build::{Does, Fixture, Row, SETTLED, Stored, check, does, gathered, stored, visible, wanting};
-use crate::operator::deployment::decide::{DesiredPayload, Outcome, retained};
+use super::build::{self, Expected, Fixture, NOW, SETTLED, Stored, check, result, sends, stored, visible, wanting};
+use crate::operator::deployment::decide::{DesiredPayload, retained};
 use crate::operator::deployment::declared::{Declared, DeclaredKey};
-use crate::operator::deployment::persisted::{Observation, ObservedDeployment, OperationType, Phase};
+use crate::operator::deployment::persisted::ObservedDeployment;
+use crate::operator::deployment::persisted::OperationType::Redeploy;
+use crate::operator::deployment::persisted::Phase::Deployed;
 use crate::operator::values::RETRY_STRATEGY;
 use crate::operator::values::digest::Digest;
 use crate::operator::values::names::{GLOBAL, Item, Names, VisibleValues};
 
-const REDEPLOY: OperationType = OperationType::Redeploy;
-const SENT: (Does, Stored, Outcome) = (Does::Send(REDEPLOY), Stored::Planned, Outcome::Running(REDEPLOY));
-
-fn b() -> Item {
-    Item::standard("service", "B")
-}
-
-fn u() -> Item {
-    Item::secured("service", "U")
-}
+const SENT: Expected = sends(Redeploy);
 
 fn all() -> DesiredPayload {
     wanting(&[("A", "1"), ("B", "2")], &[("T", "secret"), ("U", "other")])
-}
-
-/// A running deployment with two plain and two secured values; each row sets the desired ones.
-pub(super) fn live() -> Fixture {
-    let mut fixture = Fixture::live();
-    fixture.applied().digest = Some(all().payload.digest);
-    fixture.applied().names = Some(all().payload.names);
-    let observed = fixture.sees(Phase::Deployed);
-    observed.values = visible(&[("A", "1"), ("B", "2")]);
-    observed.secured.insert(Item::secured("service", "U"));
-    wants(&mut fixture, all());
-    fixture
-}
-
-pub(super) fn wants(fixture: &mut Fixture, wanted: DesiredPayload) {
-    fixture.wanted = Some(wanted);
-    gathered(fixture);
-}
-
-pub(super) fn observed(fixture: &mut Fixture) -> &mut ObservedDeployment {
-    let Observation::Present(observed) = &mut fixture.observation else { panic!("the deployment exists") };
-    observed
 }
 
 pub(super) fn without_b() -> DesiredPayload {
@@ -53,193 +24,136 @@ pub(super) fn without_u() -> DesiredPayload {
     wanting(&[("A", "1"), ("B", "2")], &[("T", "secret")])
 }
 
+fn shows(seen: &mut ObservedDeployment, a: &str) {
+    seen.values = visible(&[("A", a), ("B", "2")]);
+    seen.secured.insert(Item::secured("service", "U"));
+}
+
+/// A running deployment with two plain and two secured values; each row sets the desired ones.
+pub(super) fn live() -> Fixture {
+    let payload = all().payload;
+    let fixture = build::live().seeing(|seen| shows(seen, "1")).wanting(all()).gathered();
+    fixture.with(|it| (it.applied().digest, it.applied().names) = (Some(payload.digest), Some(payload.names)))
+}
+
+pub(super) fn wants(wanted: DesiredPayload) -> Fixture {
+    live().wanting(wanted).gathered()
+}
+
 /// Returns the names of what the deployment retains.
-pub(super) fn names(fixture: &Fixture) -> Vec<String> {
-    let Observation::Present(seen) = &fixture.observation else { panic!("the deployment exists") };
-    let wanted = fixture.wanted.as_ref().expect("values are desired");
-    let applied = fixture.persisted.applied.as_ref().expect("something was applied");
-    retained(applied, &wanted.payload.names, seen).iter().map(ToString::to_string).collect()
+pub(super) fn names(fixture: &mut Fixture) -> Vec<String> {
+    let (seen, wanted) = (fixture.observed().clone(), fixture.payload().names.clone());
+    retained(fixture.applied(), &wanted, &seen).iter().map(ToString::to_string).collect()
 }
 
 /// Lets a redeploy begin and end that leaves everything visible as it is.
-pub(super) fn redeployed(fixture: &mut Fixture) {
-    gathered(fixture);
+pub(super) fn redeployed(fixture: Fixture) -> Fixture {
     let begun = fixture.decide();
-    assert_eq!(does(&begun), Does::Send(REDEPLOY), "{begun:#?}");
-    (fixture.persisted, fixture.transient) = (begun.persisted, begun.transient);
-    let operation = fixture.accepted().aged(100).operation();
-    operation.seen_busy = true;
-    let version = operation.from_version.expect("it starts from a version") + 1;
-    observed(fixture).version = version;
-    fixture.persisted = fixture.decide().persisted;
-    assert_eq!(stored(&fixture.persisted), Stored::Nothing, "the operation has ended");
-    gathered(fixture);
+    assert_eq!(result(&begun), SENT, "{begun:#?}");
+    let mut running = fixture.after(begun).accepted().aged(100).seen_busy();
+    let version = running.operation().from_version.expect("it starts from a version") + 1;
+    let running = running.at_version(version);
+    let persisted = running.decide().persisted;
+    assert_eq!(stored(&persisted), Stored::Nothing, "the operation has ended");
+    Fixture { persisted, ..running }.gathered()
 }
 
 #[test]
 fn rule_8_a_removal_is_a_change_like_any_other() {
-    let rows: &[Row] = &[
-        ("nothing is removed", |_| {}, SETTLED),
-        ("a plain value is removed", |fixture| wants(fixture, without_b()), SENT),
-        ("a secured value is removed", |fixture| wants(fixture, without_u()), SENT),
-        ("everything is removed", |fixture| wants(fixture, wanting(&[], &[])), SENT),
-        (
-            "removed, and redeployed",
-            |fixture| {
-                wants(fixture, without_b());
-                redeployed(fixture);
-            },
-            SETTLED,
-        ),
-        (
-            "desired again as it was",
-            |fixture| {
-                wants(fixture, without_b());
-                redeployed(fixture);
-                wants(fixture, all());
-            },
-            SENT,
-        ),
-        (
-            "what was sent is not known",
-            |fixture| {
-                fixture.applied().digest = None;
-                fixture.applied().names = None;
-            },
-            SENT,
-        ),
-        (
-            "somebody changed a retained value: no drift",
-            |fixture| {
-                wants(fixture, without_b());
-                redeployed(fixture);
-                fixture.intent.correct_drift = true;
-                observed(fixture).values = visible(&[("A", "1"), ("B", "9")]);
-            },
-            SETTLED,
-        ),
-    ];
-    check(live, rows);
+    let unknown = live().with(|it| (it.applied().digest, it.applied().names) = (None, None));
+    let changed = redeployed(wants(without_b())).corrects_drift();
+    let changed = changed.seeing(|seen| seen.values = visible(&[("A", "1"), ("B", "9")]));
+    check(vec![
+        ("nothing is removed", live(), SETTLED),
+        ("a plain value is removed", wants(without_b()), SENT),
+        ("a secured value is removed", wants(without_u()), SENT),
+        ("everything is removed", wants(wanting(&[], &[])), SENT),
+        ("removed, and redeployed", redeployed(wants(without_b())), SETTLED),
+        ("desired again as it was", redeployed(wants(without_b())).wanting(all()).gathered(), SENT),
+        ("what was sent is not known", unknown, SENT),
+        ("somebody changed a retained value: no drift", changed, SETTLED),
+    ]);
 }
 
 #[test]
 fn rule_8_a_retained_value_is_named_as_long_as_it_may_exist_also_after_the_redeploy() {
-    type Input = (&'static str, DesiredPayload, fn(&mut ObservedDeployment), &'static [&'static str]);
-    let cases: [Input; 9] = [
+    type Row = (&'static str, DesiredPayload, fn(&mut ObservedDeployment), &'static [&'static str]);
+    let secured = |seen: &mut ObservedDeployment| seen.secured = [Item::secured("service", "T")].into_iter().collect();
+    let schedule =
+        |seen: &mut ObservedDeployment| _ = seen.values.insert(Item::schedule("service"), "0 5 * * *".into());
+    let global = |seen: &mut ObservedDeployment| _ = seen.values.insert(Item::standard(GLOBAL, "G"), "shown".into());
+    let rows: [Row; 9] = [
         ("nothing is removed", all(), |_| {}, &[]),
         ("a plain value is removed", without_b(), |_| {}, &["service/B"]),
         ("a secured value is removed", without_u(), |_| {}, &["service/U (secured)"]),
-        (
-            "the record no longer shows a plain value",
-            without_b(),
-            |observed| observed.values = visible(&[("A", "1")]),
-            &[],
-        ),
-        (
-            "the record lists secured keys, and no longer this one",
-            without_u(),
-            |observed| observed.secured = [Item::secured("service", "T")].into_iter().collect(),
-            &[],
-        ),
-        (
-            "the record lists no secured keys at all",
-            without_u(),
-            |observed| observed.secured = Names::default(),
-            &["service/U (secured)"],
-        ),
-        ("its application is gone", without_b(), |observed| observed.applications.clear(), &[]),
-        (
-            "a schedule that was not sent",
-            all(),
-            |observed| _ = observed.values.insert(Item::schedule("service"), "0 5 * * *".into()),
-            &[],
-        ),
-        (
-            "a global value that was not sent",
-            all(),
-            |observed| _ = observed.values.insert(Item::standard(GLOBAL, "G"), "shown".into()),
-            &[],
-        ),
+        ("the record no longer shows it", without_b(), |seen| seen.values = visible(&[("A", "1")]), &[]),
+        ("the record lists secured keys, and no longer this one", without_u(), secured, &[]),
+        ("no secured keys at all", without_u(), |seen| seen.secured = Names::default(), &["service/U (secured)"]),
+        ("its application is gone", without_b(), |seen| seen.applications.clear(), &[]),
+        ("a schedule that was not sent", all(), schedule, &[]),
+        ("a global value that was not sent", all(), global, &[]),
     ];
-    for (input, wanted, change, expected) in cases {
-        let mut fixture = live();
-        let removes = wanted != all();
-        wants(&mut fixture, wanted);
-        let mut after = fixture.clone();
-        if removes {
-            redeployed(&mut after);
-        }
-        for mut fixture in [fixture, after] {
-            change(observed(&mut fixture));
-            assert_eq!(names(&fixture), expected, "{input}");
+    for (input, wanted, change, expected) in rows {
+        let before = wants(wanted.clone());
+        let after = if wanted == all() { live() } else { redeployed(before.clone()) };
+        for fixture in [before, after] {
+            assert_eq!(names(&mut fixture.seeing(change)), expected, "{input}");
         }
     }
-    let mut fixture = live();
-    let sent = fixture.applied().names.as_mut().expect("what was sent is known");
-    sent.insert(Item::standard(GLOBAL, "G"));
-    sent.insert(Item::schedule("service"));
-    assert!(names(&fixture).is_empty(), "neither shows");
-    let seen = observed(&mut fixture);
-    seen.values.insert(Item::standard(GLOBAL, "G"), "shown".into());
-    seen.values.insert(Item::schedule("service"), "0 5 * * *".into());
-    assert_eq!(names(&fixture), ["service (schedule)", "globalConfiguration/G"]);
+    let mut fixture = live().with(|it| {
+        let sent = it.applied().names.as_mut().expect("what was sent is known");
+        sent.insert(Item::standard(GLOBAL, "G"));
+        sent.insert(Item::schedule("service"));
+    });
+    assert!(names(&mut fixture).is_empty(), "neither shows");
+    assert_eq!(names(&mut fixture.seeing(global).seeing(schedule)), ["service (schedule)", "globalConfiguration/G"]);
 }
 
 #[test]
 fn rule_8_values_of_other_clients_are_reported_too_but_no_defaults() {
-    let mut fixture = live();
     let standard = ["A", "B", "C", "D", "E"].map(|key| Item::standard("service", key));
     let secured = ["T", "U", "V"].map(|key| Item::secured("service", key));
     let keys = standard.into_iter().chain(secured).map(|item| {
         let default = (item.key == "D").then(|| "default".to_owned());
         (item, DeclaredKey { default, required: false })
     });
-    let observed = observed(&mut fixture);
-    observed.declared = Some(Declared { keys: keys.collect(), ..Declared::default() });
-    observed.values = visible(&[("A", "1"), ("B", "2"), ("C", "3"), ("D", "default"), ("Z", "not declared")]);
-    observed.secured.insert(Item::secured("service", "V"));
-    assert_eq!(names(&fixture), ["service/V (secured)", "service/C"]);
+    let declared = Some(Declared { keys: keys.collect(), ..Declared::default() });
+    let mut fixture = live().seeing(|seen| {
+        seen.declared = declared;
+        seen.values = visible(&[("A", "1"), ("B", "2"), ("C", "3"), ("D", "default"), ("Z", "not declared")]);
+        seen.secured.insert(Item::secured("service", "V"));
+    });
+    assert_eq!(names(&mut fixture), ["service/V (secured)", "service/C"]);
 }
 
 #[test]
 fn rule_8_values_that_a_given_up_operation_may_have_sent_are_not_forgotten() {
-    let mut fixture = live();
-    wants(&mut fixture, wanting(&[("A", "2"), ("B", "2"), ("C", "3")], &[("T", "secret"), ("U", "other")]));
+    let fixture = wants(wanting(&[("A", "2"), ("B", "2"), ("C", "3")], &[("T", "secret"), ("U", "other")]));
     let begun = fixture.decide();
-    (fixture.persisted, fixture.transient) = (begun.persisted, begun.transient);
-    fixture.aged(120);
-    let shown = fixture.sees(Phase::Deployed);
-    (shown.version, shown.values) = (9, visible(&[("A", "7"), ("B", "2"), ("C", "3")]));
-    fixture.wanted = Some(all());
-    let given_up = fixture.decide().persisted;
-    assert_eq!(given_up.operation.as_ref().map(|operation| operation.kind), None, "{given_up:#?}");
+    let shown = visible(&[("A", "7"), ("B", "2"), ("C", "3")]);
+    let fixture = fixture.after(begun).aged(120).sees(Deployed).seeing(|seen| (seen.version, seen.values) = (9, shown));
+    let given_up = fixture.wanting(all()).decide().persisted;
+    assert_eq!(stored(&given_up), Stored::Nothing, "{given_up:#?}");
     let applied = given_up.applied.expect("the applied state is kept");
     assert_eq!(applied.digest, None);
     assert!(applied.retained.has(&Item::standard("service", "C")));
-    assert!(!applied.retained.has(&b()), "it was sent before");
+    assert!(!applied.retained.has(&Item::standard("service", "B")), "it was sent before");
 }
 
 #[test]
 fn rule_8_a_redeploy_for_another_reason_retains_removed_values() {
-    let mut fixture = live();
-    wants(&mut fixture, wanting(&[("A", "9")], &[("T", "secret")]));
+    let fixture = wants(wanting(&[("A", "9")], &[("T", "secret")]));
     let begun = fixture.decide();
-    (fixture.persisted, fixture.transient) = (begun.persisted, begun.transient);
-    let operation = fixture.accepted().aged(100).operation();
-    assert!(operation.changes_visible);
-    operation.seen_busy = true;
-    let observed = fixture.sees(Phase::Deployed);
-    (observed.version, observed.values) = (6, visible(&[("A", "9"), ("B", "2")]));
-    observed.secured.insert(Item::secured("service", "U"));
-    let ended = fixture.decide();
-    assert_eq!(ended.outcome, SETTLED.2);
-    let applied = ended.persisted.applied.expect("the operation has ended");
-    assert!(applied.retained.has(&b()) && applied.retained.has(&u()));
-    assert_eq!(applied.at, super::build::NOW);
-    fixture.persisted.applied = Some(applied);
-    fixture.persisted.operation = None;
-    fixture.transient.change = None;
-    assert_eq!(fixture.decide_at(super::build::NOW).outcome, SETTLED.2);
+    let mut running = fixture.after(begun).accepted().aged(100).seen_busy();
+    assert!(running.operation().changes_visible);
+    let running = running.sees(Deployed).at_version(6).seeing(|seen| shows(seen, "9"));
+    let ended = running.decide();
+    assert_eq!(result(&ended), SETTLED);
+    let applied = ended.persisted.applied.as_ref().expect("the operation has ended");
+    assert!(applied.retained.has(&Item::standard("service", "B")));
+    assert!(applied.retained.has(&Item::secured("service", "U")));
+    assert_eq!(applied.at, NOW);
+    assert_eq!(result(&running.after(ended).decide()), SETTLED);
 }
 
 /// Returns a retry policy with these members beside `A` and `B`, desired and as shown.
@@ -258,28 +172,20 @@ fn with_policy(members: &[(&'static str, &str)]) -> (DesiredPayload, VisibleValu
 fn rule_8_a_retry_policy_is_replaced_as_a_whole_and_stays_when_it_is_removed() {
     const BACKOFF: [(&str, &str); 3] =
         [(RETRY_STRATEGY, "exponential-backoff"), ("minBackoffSeconds", "10"), ("maxAttempts", "5")];
-    type Input =
-        (&'static str, &'static [(&'static str, &'static str)], Option<VisibleValues>, (Does, Stored, Outcome), bool);
-    let shown = Some(with_policy(&BACKOFF).1);
-    let hidden = Some(visible(&[("A", "1"), ("B", "2")]));
-    let cases: [Input; 6] = [
-        ("the same", &BACKOFF, shown.clone(), SETTLED, false),
-        ("the same, and the record shows none: no drift", &BACKOFF, hidden.clone(), SETTLED, false),
-        ("another", &[(RETRY_STRATEGY, "immediate")], shown.clone(), SENT, false),
-        ("a member is dropped", &[BACKOFF[0], BACKOFF[1]], shown.clone(), SENT, false),
-        ("removed", &[], shown, SENT, true),
-        ("removed, and the record shows none", &[], hidden, SENT, true),
-    ];
-    for (input, members, values, expected, stays) in cases {
-        let mut fixture = live();
-        let (sent, _) = with_policy(&BACKOFF);
-        fixture.applied().digest = Some(sent.payload.digest);
-        fixture.applied().names = Some(sent.payload.names);
-        fixture.intent.correct_drift = true;
-        observed(&mut fixture).values = values.expect("the record shows values");
-        wants(&mut fixture, with_policy(members).0);
-        let decision = fixture.decide();
-        assert_eq!((does(&decision), stored(&decision.persisted), decision.outcome), expected, "{input}");
-        assert_eq!(names(&fixture).contains(&"service (retryPolicy)".to_owned()), stays, "{input}");
+    let (sent, shown) = with_policy(&BACKOFF);
+    let hidden = visible(&[("A", "1"), ("B", "2")]);
+    for (input, members, values, expected, stays) in [
+        ("the same", &BACKOFF[..], &shown, SETTLED, false),
+        ("the same, and the record shows none: no drift", &BACKOFF, &hidden, SETTLED, false),
+        ("another", &[(RETRY_STRATEGY, "immediate")], &shown, SENT, false),
+        ("a member is dropped", &BACKOFF[..2], &shown, SENT, false),
+        ("removed", &[], &shown, SENT, true),
+        ("removed, and the record shows none", &[], &hidden, SENT, true),
+    ] {
+        let mut fixture = wants(with_policy(members).0).corrects_drift().seeing(|seen| seen.values.clone_from(values));
+        let payload = sent.payload.clone();
+        (fixture.applied().digest, fixture.applied().names) = (Some(payload.digest), Some(payload.names));
+        assert_eq!(result(&fixture.decide()), expected, "{input}");
+        assert_eq!(names(&mut fixture).contains(&"service (retryPolicy)".to_owned()), stays, "{input}");
     }
 }

@@ -39,57 +39,42 @@ fn word(step: &Step) -> (&'static str, i32) {
     }
 }
 
+const WAITS: (&str, i32) = ("wait", -1);
+const TAKES: (&str, i32) = ("write", 4);
+const KEEPS: (&str, i32) = ("write", 3);
+
 #[test]
 fn a_lease_is_taken_once_it_was_observed_unchanged_for_its_duration() {
-    let short = LeaseSpec { lease_duration_seconds: Some(4), ..held_by("other", 0) };
-    let silent = LeaseSpec { lease_duration_seconds: None, ..held_by("other", 0) };
-    let zero = LeaseSpec { lease_duration_seconds: Some(0), ..held_by("other", 0) };
-    let given = given_up(&held_by("other", 0), at(5));
-    let nobody = LeaseSpec { holder_identity: Some(String::new()), ..held_by("other", 0) };
-    let long_ago = held_by("other", -1_000_000);
-    let annotated = held_by("other", 7);
+    let lease = || held_by("other", 0);
+    let other = |renewed| Some(held_by("other", renewed));
+    let mine = Some(held_by("me", 0));
+    let lasts = |seconds| Some(LeaseSpec { lease_duration_seconds: seconds, ..lease() });
+    let nobody = Some(LeaseSpec { holder_identity: Some(String::new()), ..lease() });
     for (case, looks, expected) in [
         ("the Lease does not exist", vec![(0, None)], ("write", 0)),
-        ("read for the first time, however old", vec![(0, Some(long_ago))], ("wait", -1)),
-        (
-            "unchanged, not long enough",
-            vec![(0, Some(held_by("other", 0))), (14, Some(held_by("other", 0)))],
-            ("wait", -1),
-        ),
-        (
-            "unchanged for long enough",
-            vec![(0, Some(held_by("other", 0))), (15, Some(held_by("other", 0)))],
-            ("write", 4),
-        ),
-        ("renewed meanwhile", vec![(0, Some(held_by("other", 0))), (15, Some(annotated.clone()))], ("wait", -1)),
-        (
-            "renewed, then unchanged",
-            vec![(0, Some(held_by("other", 0))), (9, Some(annotated.clone())), (24, Some(annotated))],
-            ("write", 4),
-        ),
-        (
-            "the clock of the holder goes backwards",
-            vec![(0, Some(held_by("other", 9))), (9, Some(held_by("other", 1)))],
-            ("wait", -1),
-        ),
-        ("a shorter duration in the record", vec![(0, Some(short.clone())), (4, Some(short))], ("write", 4)),
-        ("no duration in the record", vec![(0, Some(silent.clone())), (15, Some(silent))], ("write", 4)),
-        ("a duration of 0 in the record, which counts as none", vec![(0, Some(zero))], ("wait", -1)),
-        ("released", vec![(0, Some(given))], ("write", 4)),
-        ("an empty holder", vec![(0, Some(nobody))], ("write", 4)),
-        ("held by us, after a lost response", vec![(0, Some(held_by("me", 0)))], ("write", 3)),
-        ("another candidate took it", vec![(0, Some(held_by("me", 0))), (2, Some(held_by("other", 2)))], ("wait", -1)),
-        ("deleted while another may still lead", vec![(0, Some(held_by("other", 0))), (14, None)], ("wait", -1)),
-        ("deleted, and the old lease has expired", vec![(0, Some(held_by("other", 0))), (15, None)], ("write", 4)),
-        ("deleted while held by us", vec![(0, Some(held_by("me", 0))), (2, None)], ("write", 3)),
+        ("read for the first time, however old", vec![(0, other(-1_000_000))], WAITS),
+        ("unchanged, not long enough", vec![(0, other(0)), (14, other(0))], WAITS),
+        ("unchanged for long enough", vec![(0, other(0)), (15, other(0))], TAKES),
+        ("renewed meanwhile", vec![(0, other(0)), (15, other(7))], WAITS),
+        ("renewed, then unchanged", vec![(0, other(0)), (9, other(7)), (24, other(7))], TAKES),
+        ("the clock of the holder goes backwards", vec![(0, other(9)), (9, other(1))], WAITS),
+        ("a shorter duration in the record", vec![(0, lasts(Some(4))), (4, lasts(Some(4)))], TAKES),
+        ("no duration in the record", vec![(0, lasts(None)), (15, lasts(None))], TAKES),
+        ("a duration of 0 in the record, which counts as none", vec![(0, lasts(Some(0)))], WAITS),
+        ("released", vec![(0, Some(given_up(&lease(), at(5))))], TAKES),
+        ("an empty holder", vec![(0, nobody)], TAKES),
+        ("held by us, after a lost response", vec![(0, mine.clone())], KEEPS),
+        ("another candidate took it", vec![(0, mine.clone()), (2, other(2))], WAITS),
+        ("deleted while another may still lead", vec![(0, other(0)), (14, None)], WAITS),
+        ("deleted, and the old lease has expired", vec![(0, other(0)), (15, None)], TAKES),
+        ("deleted while held by us", vec![(0, mine), (2, None)], KEEPS),
     ] {
         let mut me = Candidate::new("me".to_owned(), LEASE);
-        let steps: Vec<_> =
-            looks.iter().map(|(second, spec)| me.step(spec.as_ref(), seconds(*second), at(99))).collect();
+        let steps = looks.iter().map(|(second, spec)| me.step(spec.as_ref(), seconds(*second), at(99)));
         let last = steps.last().expect("at least one read");
-        assert_eq!(word(last), expected, "{case}");
+        assert_eq!(word(&last), expected, "{case}");
         if let Step::Write(spec) = last {
-            assert_eq!(holder(spec), Some("me"), "{case}");
+            assert_eq!(holder(&spec), Some("me"), "{case}");
             assert_eq!((spec.lease_duration_seconds, &spec.renew_time), (Some(15), &Some(MicroTime(at(99)))), "{case}");
             let renewed = case.starts_with("held by us, ");
             assert_eq!(spec.acquire_time, Some(MicroTime(at(if renewed { 0 } else { 99 }))), "{case}");

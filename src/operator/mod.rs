@@ -16,4 +16,6 @@ pub mod remote;
 pub mod reporting;
 pub mod spans;
 pub mod staged;
+#[cfg(test)]
+pub(crate) mod testing;
 pub mod values;

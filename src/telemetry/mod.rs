@@ -134,25 +134,28 @@ mod tests {
         }
     }
 
+    impl Page {
+        fn text(&self) -> String {
+            String::from_utf8(self.0.lock().expect("no holder of the lock panics").clone()).expect("text")
+        }
+    }
+
     fn logged(text: &str) -> String {
         let page = Page::default();
         let writer = page.clone();
         let layer = super::lines().with_ansi(false).with_writer(move || writer.clone());
         let (filter, _) = log_filter::new(text.to_owned());
-        tracing::subscriber::with_default(
-            tracing_subscriber::registry().with(layer.with_filter(capped(filter))),
-            || {
-                let _exported =
-                    tracing::info_span!(target: trace::EXPORTED, "exported", field = "of-a-trace").entered();
-                tracing::info!(target: "connect_operator::cli", "operator-info");
-                tracing::trace!(target: "connect_operator::cli", "operator-trace");
-                tracing::debug!(target: "hyper_util::client", "library-debug");
-                tracing::trace!(target: "hyper_util::client", "library-trace");
-                tracing::warn!(target: "kube_client::client", "a-response");
-                tracing::debug!(target: "kube_client::client::builder", "a-request");
-            },
-        );
-        String::from_utf8(page.0.lock().expect("no holder of the lock panics").clone()).expect("text")
+        let subscriber = tracing_subscriber::registry().with(layer.with_filter(capped(filter)));
+        tracing::subscriber::with_default(subscriber, || {
+            let _exported = tracing::info_span!(target: trace::EXPORTED, "exported", field = "of-a-trace").entered();
+            tracing::info!(target: "connect_operator::cli", "operator-info");
+            tracing::trace!(target: "connect_operator::cli", "operator-trace");
+            tracing::debug!(target: "hyper_util::client", "library-debug");
+            tracing::trace!(target: "hyper_util::client", "library-trace");
+            tracing::warn!(target: "kube_client::client", "a-response");
+            tracing::debug!(target: "kube_client::client::builder", "a-request");
+        });
+        page.text()
     }
 
     #[test]
@@ -164,7 +167,7 @@ mod tests {
             let _run = tracing::info_span!("run", kind = "ConnectProject", trace_id = "0123456789abcdef").entered();
             tracing::warn!(status = 503_u16, error = %"it answered \"no\"\nand closed", "the remote {}", "failed");
         });
-        let text = String::from_utf8(page.0.lock().expect("no holder of the lock panics").clone()).expect("text");
+        let text = page.text();
         assert_eq!(text.lines().count(), 1, "{text}");
         let line: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         let time = line["timestamp"].as_str().expect("a time");
@@ -187,15 +190,13 @@ mod tests {
             lines().with_ansi(false).with_writer(move || first.clone()).boxed(),
             json().with_writer(move || Escaped(second.clone())).boxed(),
         ];
-        tracing::subscriber::with_default(
-            tracing_subscriber::registry().with(layers.into_iter().collect::<Vec<_>>()),
-            || {
-                let _span = tracing::info_span!("run", key = HOSTILE).entered();
-                tracing::info!(text = HOSTILE, error = %HOSTILE, "the service: {HOSTILE}");
-            },
-        );
+        let subscriber = tracing_subscriber::registry().with(layers.into_iter().collect::<Vec<_>>());
+        tracing::subscriber::with_default(subscriber, || {
+            let _span = tracing::info_span!("run", key = HOSTILE).entered();
+            tracing::info!(text = HOSTILE, error = %HOSTILE, "the service: {HOSTILE}");
+        });
         for page in [in_lines, in_json] {
-            let text = String::from_utf8(page.0.lock().expect("no holder of the lock panics").clone()).expect("text");
+            let text = page.text();
             assert!(text.matches("]52;c;AA==").count() == 4 && text.lines().count() == 1, "{text}");
             assert!(!text.trim_end().contains(connect_api::text::is_unsafe), "{text:?}");
         }
@@ -211,15 +212,8 @@ mod tests {
             ("hyper_util=trace", &["library-debug"]),
         ] {
             let log = logged(text);
-            for word in [
-                "operator-info",
-                "operator-trace",
-                "library-debug",
-                "library-trace",
-                "a-response",
-                "a-request",
-                "of-a-trace",
-            ] {
+            let words = "operator-info operator-trace library-debug library-trace a-response a-request of-a-trace";
+            for word in words.split(' ') {
                 assert_eq!(log.contains(word), expected.contains(&word), "{text}: {log}");
             }
         }

@@ -53,19 +53,16 @@ mod tests {
 
     use super::*;
     use crate::crd::Expectation;
+    use crate::operator::testing::failure;
 
     /// Fails each call in one way.
     struct Fails(Failure);
 
     impl ActionApi for Fails {
         fn send(&self, request: ActionRequest, _: Option<Timestamp>) -> Answer<'_, ActionAnswer> {
-            Box::pin(std::future::ready(Err(ApiError {
-                operation: request.operation,
-                failure: self.0.clone(),
-                message: "no connection".to_owned(),
-                correlation_id: None,
-                retry_after: None,
-            })))
+            let error = failure(self.0.clone());
+            let message = "no connection".to_owned();
+            Box::pin(std::future::ready(Err(ApiError { operation: request.operation, message, ..error })))
         }
     }
 

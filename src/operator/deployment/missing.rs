@@ -73,56 +73,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_object_differs_from_a_missing_key_and_the_fields_are_named() {
-        type Row<'a> = (&'a str, &'a [(Named, &'a str, Option<&'a str>, &'a str)], Option<(Reason, &'a str)>);
-        let rows: [Row<'_>; 6] = [
-            ("nothing", &[], None),
-            (
-                "an object",
-                &[(Named::Secret, "tax", None, "TOKEN of application service")],
-                Some((
-                    Reason::SecretMissing,
-                    "Secret tax does not exist in this namespace (needed by TOKEN of application service)",
-                )),
-            ),
-            (
-                "a key",
-                &[(Named::Secret, "tax", Some("token"), "TOKEN of application service")],
-                Some((Reason::SecretMissing, "Secret tax has no key token (needed by TOKEN of application service)")),
-            ),
-            (
-                "two fields with the same key",
-                &[(Named::Secret, "tax", Some("t"), "B of x"), (Named::Secret, "tax", Some("t"), "A of x")],
-                Some((Reason::SecretMissing, "Secret tax has no key t (needed by A of x, B of x)")),
-            ),
-            (
-                "a Secret decides the reason",
-                &[(Named::ConfigMap, "c", None, "A"), (Named::Secret, "s", Some("k"), "B")],
-                Some((
-                    Reason::SecretMissing,
-                    "Secret s has no key k (needed by B); ConfigMap c does not exist in this namespace (needed by A)",
-                )),
-            ),
-            (
-                "a ConfigMap alone",
-                &[(Named::ConfigMap, "c", Some("k"), "A")],
-                Some((Reason::ConfigMapMissing, "ConfigMap c has no key k (needed by A)")),
-            ),
-        ];
-        for (case, noted, expected) in rows {
-            let mut missing = Missing::default();
-            for (kind, object, key, field) in noted {
-                match key {
-                    None => missing.object(*kind, object, field),
-                    Some(key) => missing.key(*kind, object, key, field),
-                }
-            }
-            let expected = expected.map(|(reason, message)| (reason, message.to_owned()));
-            assert_eq!(missing.report(), expected, "{case}");
-        }
-    }
-
-    #[test]
     fn a_plan_of_files_names_no_namespace() {
         let mut missing = Missing::default();
         missing.object(Named::ConfigMap, "c", "A");

@@ -35,32 +35,43 @@ fn offering(change: &serde_json::Value) -> RegistryConnector {
     RegistryConnector::from(serde_json::from_value::<connect_api::model::Connector>(record).expect("a connector"))
 }
 
-/// Returns what is wrong with the values, for that connector in that region.
-fn found(values: &Values, region: &str, offering: &RegistryConnector) -> Vec<String> {
-    let declared = observe::declared(offering.applications.as_ref(), offering.global.as_ref());
-    let problems = declared.map(|declared| of_values(values, &[], &declared)).unwrap_or_default();
-    of_offering(region, offering).into_iter().chain(problems).collect()
+/// The values of a deployment, and what they are compared with.
+trait Given: Sized {
+    fn give(self, item: Item, text: &str) -> Self;
+    fn take(self, item: &Item) -> Self;
+    fn application(self, name: &str) -> Self;
+    fn without_service(self) -> Self;
 }
 
-fn good() -> Values {
-    let mut values = Values::default();
-    values.applications.insert("service".into());
-    give(&mut values, &Item::standard("service", "REGION"), "eu");
-    give(&mut values, &Item::secured("service", "API_TOKEN"), "secret");
-    give(&mut values, &Item::standard(GLOBAL, "CURRENCY"), "EUR");
-    values
-}
+impl Given for Values {
+    fn give(mut self, item: Item, text: &str) -> Self {
+        match item.kind {
+            Kind::Secured => drop(self.secured.insert(item, text.into())),
+            _ => drop(self.visible.insert(item, text.into())),
+        }
+        self
+    }
 
-fn give(values: &mut Values, item: &Item, text: &str) {
-    match item.kind {
-        Kind::Secured => drop(values.secured.insert(item.clone(), text.into())),
-        _ => drop(values.visible.insert(item.clone(), text.into())),
+    fn take(mut self, item: &Item) -> Self {
+        self.visible.remove(item);
+        self.secured.remove(item);
+        self
+    }
+
+    fn application(mut self, name: &str) -> Self {
+        self.applications.insert(name.into());
+        self
+    }
+
+    fn without_service(mut self) -> Self {
+        self.leave_out(&["service".to_owned()].into());
+        self
     }
 }
 
-fn take(values: &mut Values, item: &Item) {
-    values.visible.remove(item);
-    values.secured.remove(item);
+fn good() -> Values {
+    let values = Values::default().application("service").give(plain("REGION"), "eu");
+    values.give(secured("API_TOKEN"), "secret").give(currency(), "EUR")
 }
 
 fn plain(key: &str) -> Item {
@@ -71,171 +82,101 @@ fn secured(key: &str) -> Item {
     Item::secured("service", key)
 }
 
-type Row = (&'static str, fn(&mut Values), &'static [&'static str]);
+fn currency() -> Item {
+    Item::standard(GLOBAL, "CURRENCY")
+}
+
+fn declared(offering: &RegistryConnector) -> Option<Declared> {
+    observe::declared(offering.applications.as_ref(), offering.global.as_ref())
+}
+
+/// Returns what is wrong with the values, for that connector.
+fn found(values: &Values, offering: &RegistryConnector) -> Vec<String> {
+    let problems = declared(offering).map(|declared| of_values(values, &[], &declared)).unwrap_or_default();
+    of_offering("europe-west1.gcp", offering).into_iter().chain(problems).collect()
+}
 
 #[test]
 fn required_values_that_are_empty_are_found() {
-    let rows: [Row; 6] = [
-        ("none", |_| {}, &[]),
-        ("a plain one", |values| give(values, &plain("REGION"), ""), &["service/REGION"]),
-        ("a secured one", |values| give(values, &secured("API_TOKEN"), ""), &["service/API_TOKEN (secured)"]),
-        (
-            "a global one",
-            |values| give(values, &Item::standard(GLOBAL, "CURRENCY"), ""),
-            &["globalConfiguration/CURRENCY"],
-        ),
-        (
-            "those that need not have a value",
-            |values| {
-                give(values, &plain("MODE"), "");
-                give(values, &plain("LOG_LEVEL"), "");
-                give(values, &secured("SPARE_TOKEN"), "");
-            },
-            &[],
-        ),
-        ("one that is not given is another problem", |values| take(values, &plain("REGION")), &[]),
-    ];
-    let offering = offering(&json!({}));
-    for (case, change, expected) in rows {
-        let mut values = good();
-        change(&mut values);
-        let declared =
-            observe::declared(offering.applications.as_ref(), offering.global.as_ref()).expect("they are known");
+    let optional = good().give(plain("MODE"), "").give(plain("LOG_LEVEL"), "").give(secured("SPARE_TOKEN"), "");
+    let declared = declared(&offering(&json!({}))).expect("they are known");
+    for (case, values, expected) in [
+        ("none", good(), &[][..]),
+        ("a plain one", good().give(plain("REGION"), ""), &["service/REGION"]),
+        ("a secured one", good().give(secured("API_TOKEN"), ""), &["service/API_TOKEN (secured)"]),
+        ("a global one", good().give(currency(), ""), &["globalConfiguration/CURRENCY"]),
+        ("those that need not have a value", optional, &[]),
+        ("one that is not given is another problem", good().take(&plain("REGION")), &[]),
+    ] {
         let empty: Vec<String> = declared.empty_required(&values).iter().map(Item::to_string).collect();
         assert_eq!(empty, expected, "{case}");
     }
 }
 
-/// Mistakes in names.
-fn misnamed() -> Vec<Row> {
-    vec![
-        ("good", |_| {}, &[]),
+#[test]
+fn each_problem_is_reported_with_the_names_that_exist() {
+    const KEYS: &str = "it has API_TOKEN, LOG_LEVEL, MODE, REGION, SPARE_TOKEN";
+    const REGION: &str = "application service requires a value for the plain REGION";
+    const TOKEN: &str = "application service requires a value for the secured API_TOKEN";
+    const CURRENCY: &str = "globalConfiguration requires a value for the plain CURRENCY";
+    let misspelled = good().take(&secured("API_TOKEN")).give(secured("API_TOKN"), "secret");
+    let [job, odd, event] = ["cleanup", "orbit", "orders"].map(|name| Item::retry_policy(name, RETRY_STRATEGY));
+    let policies = good().give(job, "immediate").give(odd, "immediate").give(event, "immediate");
+    let global = good().take(&currency()).give(Item::secured(GLOBAL, "KEY"), "x");
+    for (case, values, expected) in [
+        ("good", good(), String::new()),
         (
             "unknown application",
-            |values| {
-                values.applications.insert("servce".into());
-            },
-            &[
-                "the connector has no application servce: did you mean service? (it has cleanup, orbit, orders, service)",
-            ],
+            good().application("servce"),
+            "the connector has no application servce: did you mean service? (it has cleanup, orbit, orders, service)"
+                .into(),
         ),
         (
             "unknown and unlike any",
-            |values| {
-                values.applications.insert("zzz".into());
-            },
-            &["the connector has no application zzz (it has cleanup, orbit, orders, service)"],
+            good().application("zzz"),
+            "the connector has no application zzz (it has cleanup, orbit, orders, service)".into(),
         ),
         (
             "unknown key, and so a required one is missing",
-            |values| {
-                take(values, &secured("API_TOKEN"));
-                give(values, &secured("API_TOKN"), "secret");
-            },
-            &[
-                "application service has no key API_TOKN: did you mean API_TOKEN? (it has API_TOKEN, LOG_LEVEL, MODE, REGION, SPARE_TOKEN)",
-                "application service requires a value for the secured API_TOKEN",
-            ],
+            misspelled,
+            format!("application service has no key API_TOKN: did you mean API_TOKEN? ({KEYS}); {TOKEN}"),
         ),
         (
             "another case",
-            |values| {
-                give(values, &plain("log_level"), "debug");
-            },
-            &[
-                "application service has no key log_level: did you mean LOG_LEVEL? (it has API_TOKEN, LOG_LEVEL, MODE, REGION, SPARE_TOKEN)",
-            ],
+            good().give(plain("log_level"), "debug"),
+            format!("application service has no key log_level: did you mean LOG_LEVEL? ({KEYS})"),
         ),
         (
             "secured, given as plain",
-            |values| {
-                give(values, &plain("SPARE_TOKEN"), "x");
-            },
-            &["application service declares SPARE_TOKEN as secured, not as plain: move it to the other list"],
+            good().give(plain("SPARE_TOKEN"), "x"),
+            "application service declares SPARE_TOKEN as secured, not as plain: move it to the other list".into(),
         ),
         (
             "plain, given as a secret",
-            |values| {
-                give(values, &secured("MODE"), "x");
-            },
-            &["application service declares MODE as plain, not as secured: move it to the other list"],
+            good().give(secured("MODE"), "x"),
+            "application service declares MODE as plain, not as secured: move it to the other list".into(),
         ),
         (
             "retry policies, also of an event application and of one whose type is not known",
-            |values| {
-                for name in ["cleanup", "orbit", "orders"] {
-                    give(values, &Item::retry_policy(name, RETRY_STRATEGY), "immediate");
-                }
-            },
-            &["application cleanup takes no retryPolicy: it is of type job, and only type event takes one"],
+            policies,
+            "application cleanup takes no retryPolicy: it is of type job, and only type event takes one".into(),
         ),
         (
             "no key is declared",
-            |values| {
-                give(values, &Item::standard("cleanup", "A"), "1");
-            },
-            &["application cleanup has no key A; it has none"],
+            good().give(Item::standard("cleanup", "A"), "1"),
+            "application cleanup has no key A; it has none".into(),
         ),
-    ]
-}
-
-/// Values that are not given.
-fn missing() -> Vec<Row> {
-    vec![
-        (
-            "required and without default",
-            |values| {
-                take(values, &plain("REGION"));
-            },
-            &["application service requires a value for the plain REGION"],
-        ),
-        (
-            "an application without any value",
-            |values| values.leave_out(&["service".to_owned()].into()),
-            &[
-                "application service requires a value for the plain REGION",
-                "application service requires a value for the secured API_TOKEN",
-            ],
-        ),
-        (
-            "global ones",
-            |values| {
-                take(values, &Item::standard(GLOBAL, "CURRENCY"));
-                give(values, &Item::secured(GLOBAL, "KEY"), "x");
-            },
-            &[
-                "globalConfiguration has no key KEY (it has CURRENCY)",
-                "globalConfiguration requires a value for the plain CURRENCY",
-            ],
-        ),
-        (
-            "all at once",
-            |values| {
-                values.leave_out(&["service".to_owned()].into());
-                take(values, &Item::standard(GLOBAL, "CURRENCY"));
-            },
-            &[
-                "application service requires a value for the plain REGION",
-                "application service requires a value for the secured API_TOKEN",
-                "globalConfiguration requires a value for the plain CURRENCY",
-            ],
-        ),
-    ]
-}
-
-#[test]
-fn each_problem_is_reported_with_the_names_that_exist() {
-    for (case, change, expected) in misnamed().into_iter().chain(missing()) {
-        let mut values = good();
-        change(&mut values);
-        assert_eq!(found(&values, "europe-west1.gcp", &offering(&json!({}))), expected, "{case}");
+        ("required and without default", good().take(&plain("REGION")), REGION.into()),
+        ("an application without any value", good().without_service(), format!("{REGION}; {TOKEN}")),
+        ("global ones", global, format!("globalConfiguration has no key KEY (it has CURRENCY); {CURRENCY}")),
+        ("all at once", good().without_service().take(&currency()), format!("{REGION}; {TOKEN}; {CURRENCY}")),
+    ] {
+        assert_eq!(found(&values, &offering(&json!({}))).join("; "), expected, "{case}");
     }
 }
 
 #[test]
 fn what_is_not_known_is_not_a_problem() {
-    let mut values = good();
-    values.applications.insert("anything".into());
     let unknown = offering(&json!({"configurations": null, "supportedRegions": null}));
-    assert_eq!(found(&values, "europe-west1.gcp", &unknown), Vec::<String>::new());
+    assert_eq!(found(&good().application("anything"), &unknown), Vec::<String>::new());
 }

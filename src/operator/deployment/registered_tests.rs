@@ -7,13 +7,21 @@ use serde_json::{Value, json};
 use super::*;
 use crate::crd::ConnectorDeploymentSpec;
 
+/// A registry that answers this.
+fn answering(found: RegistryAnswer, current: bool) -> Registered {
+    let registry_entry = Some(RegistryEntry { at: Timestamp::UNIX_EPOCH, found, current });
+    Registered { registry_entry, deployable: None }
+}
+
+fn there(offering: RegistryConnector) -> RegistryAnswer {
+    RegistryAnswer::There(Arc::new(offering))
+}
+
 /// The registry has this version, with applications of these names; `None`: it does not say which.
 fn registered(version: i64, applications: Option<&[&str]>) -> Registered {
     let applications = applications.map(|names| names.iter().map(|name| application(name)).collect());
     let offering = RegistryConnector { version, applications, ..RegistryConnector::default() };
-    let found = RegistryAnswer::There(Arc::new(offering));
-    let registry_entry = RegistryEntry { at: Timestamp::UNIX_EPOCH, found, current: true };
-    Registered { registry_entry: Some(registry_entry), deployable: None }
+    answering(there(offering), true)
 }
 
 fn application(name: &str) -> DeclaredApplication {
@@ -47,11 +55,9 @@ fn record(version: i64, declares: Option<&[&str]>, has: &[&str]) -> Deployment {
 #[test]
 fn the_latest_version_is_that_of_a_published_connector_or_since_which_a_staged_one_can_be_deployed() {
     let staged = |deployable| {
-        let offering =
-            RegistryConnector { version: 7, previewable: Some(IsPreviewable::Yes), ..RegistryConnector::default() };
-        let found = RegistryAnswer::There(Arc::new(offering));
-        let registry_entry = RegistryEntry { at: Timestamp::UNIX_EPOCH, found, current: true };
-        Registered { registry_entry: Some(registry_entry), deployable }
+        let previewable = Some(IsPreviewable::Yes);
+        let offering = RegistryConnector { version: 7, previewable, ..RegistryConnector::default() };
+        Registered { deployable, ..answering(there(offering), true) }
     };
     for (case, registered, latest) in [
         ("published", registered(5, None), Some(5)),
@@ -90,57 +96,39 @@ fn rule_14_the_declarations_are_those_of_the_version_that_will_run() {
 #[test]
 fn a_call_is_compared_with_what_the_version_declares_that_it_deploys() {
     use CallKind::{Create, Move, Redeploy, Undeploy};
+    let read = |version, applications: Option<&[&str]>| registered(version, applications);
     let outdated = || {
-        let mut registered = registered(2, Some(&["a"]));
-        if let Some(entry) = &mut registered.registry_entry {
-            entry.current = false;
-        }
-        registered
+        let found = registered(2, Some(&["a"])).registry_entry.map_or(RegistryAnswer::Unreadable, |entry| entry.found);
+        answering(found, false)
     };
     let (a, ab) = (Some(&["a"][..]), Some(&["a", "b"][..]));
+    let any = || json!({});
     let version = |version: i64| json!({"connector": {"key": "tax", "version": version}});
-    // The values have an application `b`.
-    for (case, spec, registered, record, call, expected) in [
-        ("it is declared", json!({}), registered(2, ab), None, Create, ("", false)),
-        ("it is not", json!({}), registered(2, a), None, Create, ("no application b", true)),
-        ("the registry cannot be read now", json!({}), outdated(), None, Create, ("", false)),
-        ("of the version of the spec", version(2), registered(2, a), None, Create, ("no application b", true)),
-        ("another version than that of the spec", version(1), registered(2, a), None, Create, ("", false)),
-        ("a move", json!({}), registered(2, a), Some(record(1, ab, &["a", "b"])), Move, ("no application b", true)),
-        (
-            "a move of a deployment that lacks it",
-            json!({}),
-            registered(2, ab),
-            Some(record(1, ab, &["a"])),
-            Move,
-            ("no application b", true),
-        ),
-        ("a redeploy", json!({}), registered(2, a), Some(record(1, ab, &["a", "b"])), Redeploy, ("", false)),
-        (
-            "a redeploy of a deployment that lacks it",
-            json!({}),
-            registered(2, ab),
-            Some(record(1, ab, &["a"])),
-            Redeploy,
-            ("no application b", false),
-        ),
-        (
-            "the registry declares the running version",
-            json!({}),
-            registered(2, a),
-            Some(record(2, None, &["a"])),
-            Redeploy,
-            ("no application b", false),
-        ),
-        ("and not another one", json!({}), registered(3, a), Some(record(2, None, &["a"])), Redeploy, ("", false)),
-        ("an undeploy", json!({}), registered(2, a), Some(record(1, a, &["a"])), Undeploy, ("", false)),
+    // The deployment has the application `b`, or lacks it; its record may not declare anything.
+    let has = || Some(record(1, ab, &["a", "b"]));
+    let lacks = || Some(record(1, ab, &["a"]));
+    let undeclared = || Some(record(2, None, &["a"]));
+    // The values have an application `b`: whether that is a problem, and whether the registry says so.
+    for (case, spec, registered, record, call, is_problem, by_registry) in [
+        ("it is declared", any(), read(2, ab), None, Create, false, false),
+        ("it is not", any(), read(2, a), None, Create, true, true),
+        ("the registry cannot be read now", any(), outdated(), None, Create, false, false),
+        ("of the version of the spec", version(2), read(2, a), None, Create, true, true),
+        ("another version than that of the spec", version(1), read(2, a), None, Create, false, false),
+        ("a move", any(), read(2, a), has(), Move, true, true),
+        ("a move of a deployment that lacks it", any(), read(2, ab), lacks(), Move, true, true),
+        ("a redeploy", any(), read(2, a), has(), Redeploy, false, false),
+        ("a redeploy of a deployment that lacks it", any(), read(2, ab), lacks(), Redeploy, true, false),
+        ("the registry declares the running version", any(), read(2, a), undeclared(), Redeploy, true, false),
+        ("and not another one", any(), read(3, a), undeclared(), Redeploy, false, false),
+        ("an undeploy", any(), read(2, a), Some(record(1, a, &["a"])), Undeploy, false, false),
     ] {
         let mut desired = Desired::default();
         desired.values.applications.insert("b".into());
-        let (problems, by_registry) = registered.problems(&object(&spec), &desired, "a.b", record.as_ref(), call);
+        let (problems, found) = registered.problems(&object(&spec), &desired, "a.b", record.as_ref(), call);
         let problems = problems.join("; ");
-        assert!(problems.contains(expected.0) && problems.is_empty() == expected.0.is_empty(), "{case}: {problems}");
-        assert_eq!(by_registry, expected.1, "{case}");
+        assert_eq!((problems.contains("no application b"), found), (is_problem, by_registry), "{case}: {problems}");
+        assert_eq!(problems.is_empty(), !is_problem, "{case}: {problems}");
     }
 }
 
@@ -151,40 +139,24 @@ fn a_call_needs_the_rights_of_what_it_does() {
     let plain = RegistryConnector { applications: Some(Vec::new()), ..RegistryConnector::default() };
     let generating = RegistryConnector { api_client: vec!["manage_orders".into()], ..plain.clone() };
     let undeclared = RegistryConnector::default();
+    let deploy: &[Right] = &[ManageDeployments];
+    let generate: &[Right] = &[ManageDeployments, GenerateApiClients];
+    let view: &[Right] = &[ManageDeployments, ViewConnectors];
+    let generates = Some(&generating);
     for (case, offering, call, needed, suspected) in [
-        ("create", Some(&plain), Create, &[ManageDeployments][..], &[ManageDeployments][..]),
-        (
-            "create with an API client",
-            Some(&generating),
-            Create,
-            &[ManageDeployments, GenerateApiClients],
-            &[GenerateApiClients, ManageDeployments],
-        ),
-        ("create, not read", None, Create, &[ManageDeployments, ViewConnectors], &[ManageDeployments]),
-        ("create, undeclared", Some(&undeclared), Create, &[ManageDeployments, ViewConnectors], &[ManageDeployments]),
-        ("redeploy, not read", None, Redeploy, &[ManageDeployments], &[ManageDeployments]),
-        ("redeploy", Some(&generating), Redeploy, &[ManageDeployments], &[ManageDeployments]),
-        ("move, not read", None, Move, &[ManageDeployments, ViewConnectors], &[ManageDeployments]),
-        (
-            "move, which may generate an API client",
-            Some(&generating),
-            Move,
-            &[ManageDeployments],
-            &[ManageDeployments, GenerateApiClients],
-        ),
-        (
-            "deleted to be created again",
-            Some(&generating),
-            Recreate,
-            &[ManageDeployments, GenerateApiClients],
-            &[ManageDeployments],
-        ),
-        ("undeploy", Some(&generating), Undeploy, &[ManageDeployments], &[ManageDeployments]),
+        ("create", Some(&plain), Create, deploy, deploy),
+        ("create with an API client", generates, Create, generate, &[GenerateApiClients, ManageDeployments]),
+        ("create, not read", None, Create, view, deploy),
+        ("create, undeclared", Some(&undeclared), Create, view, deploy),
+        ("redeploy, not read", None, Redeploy, deploy, deploy),
+        ("redeploy", generates, Redeploy, deploy, deploy),
+        ("move, not read", None, Move, view, deploy),
+        ("move, which may generate an API client", generates, Move, deploy, generate),
+        ("deleted to be created again", generates, Recreate, generate, deploy),
+        ("undeploy", generates, Undeploy, deploy, deploy),
     ] {
-        let found =
-            offering.map_or(RegistryAnswer::Unreadable, |offering| RegistryAnswer::There(Arc::new(offering.clone())));
-        let registry_entry = RegistryEntry { at: Timestamp::UNIX_EPOCH, found, current: true };
-        let registered = Registered { registry_entry: Some(registry_entry), deployable: None };
+        let found = offering.map_or(RegistryAnswer::Unreadable, |offering| there(offering.clone()));
+        let registered = answering(found, true);
         assert_eq!(registered.rights(call), needed, "{case}");
         assert_eq!(suspects(call, registered.generates_api_client()), suspected, "{case}");
     }

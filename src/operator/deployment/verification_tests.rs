@@ -8,6 +8,8 @@ use crate::crd::VerifiedResource;
 const SERVICE: &str = "https://service-1.europe-west1.gcp.commercetools.app/tax";
 const PUB_SUB: &str = "projects/tenant/topics/orders-2";
 const ARN: &str = "arn:aws:sns:eu-central-1:123456789012:orders-2";
+const OK: Reason = Reason::Verified;
+const WRONG: Reason = Reason::WrongDestination;
 
 /// A deployment of a service and an event application.
 fn record(url: Option<&str>, topic: Option<&str>) -> Deployment {
@@ -37,58 +39,32 @@ fn there(destination: &Value) -> Found {
 fn an_extension_must_call_a_host_of_the_deployment() {
     let http =
         |url: &str| json!({"type": "HTTP", "url": url, "authentication": {"type": "x", "headerValue": "canary"}});
+    let lambda = json!({"type": "AWSLambda", "arn": "x", "accessSecret": "canary"});
     let host = "https://service-1.europe-west1.gcp.commercetools.app";
+    let loud = "HTTPS://Service-1.Europe-west1.GCP.commercetools.app:443/";
     for (case, destination, application, url, expected) in [
-        ("the URL itself", http(SERVICE), None, Some(SERVICE), Reason::Verified),
-        ("without the path", http(host), None, Some(SERVICE), Reason::Verified),
-        ("with a slash", http(&format!("{host}/")), None, Some(host), Reason::Verified),
-        ("another path", http(&format!("{SERVICE}/check?a=b")), None, Some(host), Reason::Verified),
-        (
-            "upper case and port",
-            http("HTTPS://Service-1.Europe-west1.GCP.commercetools.app:443/"),
-            None,
-            Some(host),
-            Reason::Verified,
-        ),
-        ("the named application", http(SERVICE), Some("service"), Some(SERVICE), Reason::Verified),
-        ("another application", http(SERVICE), Some("events"), Some(SERVICE), Reason::WrongDestination),
-        ("an application that does not exist", http(SERVICE), Some("gone"), Some(SERVICE), Reason::WrongDestination),
-        (
-            "an earlier deployment",
-            http("https://service-0.europe-west1.gcp.commercetools.app"),
-            None,
-            Some(SERVICE),
-            Reason::WrongDestination,
-        ),
-        (
-            "a host that only has the same beginning",
-            http(&format!("{host}.example.com")),
-            None,
-            Some(SERVICE),
-            Reason::WrongDestination,
-        ),
-        ("no URL yet", http(SERVICE), None, None, Reason::WrongDestination),
-        ("no URL at all", json!({"type": "HTTP"}), None, Some(SERVICE), Reason::WrongDestination),
-        ("null", json!({"type": "HTTP", "url": null}), None, Some(SERVICE), Reason::WrongDestination),
-        (
-            "a lambda",
-            json!({"type": "AWSLambda", "arn": "x", "accessSecret": "canary"}),
-            None,
-            Some(SERVICE),
-            Reason::WrongDestination,
-        ),
+        ("the URL itself", http(SERVICE), None, Some(SERVICE), OK),
+        ("without the path", http(host), None, Some(SERVICE), OK),
+        ("with a slash", http(&format!("{host}/")), None, Some(host), OK),
+        ("another path", http(&format!("{SERVICE}/check?a=b")), None, Some(host), OK),
+        ("upper case and port", http(loud), None, Some(host), OK),
+        ("the named application", http(SERVICE), Some("service"), Some(SERVICE), OK),
+        ("another application", http(SERVICE), Some("events"), Some(SERVICE), WRONG),
+        ("an application that does not exist", http(SERVICE), Some("gone"), Some(SERVICE), WRONG),
+        ("an earlier deployment", http(&host.replace("-1", "-0")), None, Some(SERVICE), WRONG),
+        ("a host that only begins the same", http(&format!("{host}.example.com")), None, Some(SERVICE), WRONG),
+        ("no URL yet", http(SERVICE), None, None, WRONG),
+        ("no URL at all", json!({"type": "HTTP"}), None, Some(SERVICE), WRONG),
+        ("null", json!({"type": "HTTP", "url": null}), None, Some(SERVICE), WRONG),
+        ("a lambda", lambda, None, Some(SERVICE), WRONG),
     ] {
         let found = [there(&destination)];
         let condition = evaluate(&verify(ResourceKind::Extension, application), &found, &record(url, None), "shop");
-        let condition = condition.expect("it could be read");
-        assert_eq!(condition.reason, expected, "{case}: {}", condition.message);
-        assert!(
-            condition.message.contains("Extension tax") && !condition.message.contains("canary"),
-            "{case}: {}",
-            condition.message
-        );
+        let ConditionUpdate { reason, message, .. } = condition.expect("it could be read");
+        assert_eq!(reason, expected, "{case}: {message}");
+        assert!(message.contains("Extension tax") && !message.contains("canary"), "{case}: {message}");
         let without_url = url.is_none() || application == Some("events");
-        assert_eq!(condition.message.contains("has no URL"), without_url, "{case}: {}", condition.message);
+        assert_eq!(message.contains("has no URL"), without_url, "{case}: {message}");
     }
 }
 
@@ -98,33 +74,21 @@ fn a_subscription_must_send_to_a_topic_of_the_deployment() {
         |project: &str, topic: &str| json!({"type": "GoogleCloudPubSub", "projectId": project, "topic": topic});
     let sns = |arn: &str| json!({"type": "SNS", "topicArn": arn, "accessKey": "k", "accessSecret": "canary"});
     for (case, destination, application, topic, expected) in [
-        ("the topic", pub_sub("tenant", "orders-2"), None, Some(PUB_SUB), Reason::Verified),
-        ("its whole name", pub_sub("tenant", PUB_SUB), None, Some(PUB_SUB), Reason::Verified),
-        ("a bare name in the record", pub_sub("tenant", "orders-2"), None, Some("orders-2"), Reason::Verified),
-        ("the named application", pub_sub("tenant", "orders-2"), Some("events"), Some(PUB_SUB), Reason::Verified),
-        (
-            "another application",
-            pub_sub("tenant", "orders-2"),
-            Some("service"),
-            Some(PUB_SUB),
-            Reason::WrongDestination,
-        ),
-        ("the topic before a redeploy", pub_sub("tenant", "orders-1"), None, Some(PUB_SUB), Reason::WrongDestination),
-        ("another project", pub_sub("other", "orders-2"), None, Some(PUB_SUB), Reason::WrongDestination),
-        ("no topic yet", pub_sub("tenant", "orders-2"), None, None, Reason::WrongDestination),
-        ("the ARN", sns(ARN), None, Some(ARN), Reason::Verified),
-        ("another account", sns("arn:aws:sns:eu-central-1:1:orders-2"), None, Some(ARN), Reason::WrongDestination),
-        (
-            "another topic",
-            sns("arn:aws:sns:eu-central-1:123456789012:orders-1"),
-            None,
-            Some(ARN),
-            Reason::WrongDestination,
-        ),
-        ("a bare name on AWS", sns(ARN), None, Some("orders-2"), Reason::Verified),
-        ("what AWS shows is unspecified", sns(ARN), None, None, Reason::Verified),
-        ("a queue", json!({"type": "SQS", "queueUrl": "https://sqs/x"}), None, Some(ARN), Reason::WrongDestination),
-        ("nothing", json!({"type": "SNS"}), None, Some(ARN), Reason::WrongDestination),
+        ("the topic", pub_sub("tenant", "orders-2"), None, Some(PUB_SUB), OK),
+        ("its whole name", pub_sub("tenant", PUB_SUB), None, Some(PUB_SUB), OK),
+        ("a bare name in the record", pub_sub("tenant", "orders-2"), None, Some("orders-2"), OK),
+        ("the named application", pub_sub("tenant", "orders-2"), Some("events"), Some(PUB_SUB), OK),
+        ("another application", pub_sub("tenant", "orders-2"), Some("service"), Some(PUB_SUB), WRONG),
+        ("the topic before a redeploy", pub_sub("tenant", "orders-1"), None, Some(PUB_SUB), WRONG),
+        ("another project", pub_sub("other", "orders-2"), None, Some(PUB_SUB), WRONG),
+        ("no topic yet", pub_sub("tenant", "orders-2"), None, None, WRONG),
+        ("the ARN", sns(ARN), None, Some(ARN), OK),
+        ("another account", sns("arn:aws:sns:eu-central-1:1:orders-2"), None, Some(ARN), WRONG),
+        ("another topic", sns(&ARN.replace("-2", "-1")), None, Some(ARN), WRONG),
+        ("a bare name on AWS", sns(ARN), None, Some("orders-2"), OK),
+        ("what AWS shows is unspecified", sns(ARN), None, None, OK),
+        ("a queue", json!({"type": "SQS", "queueUrl": "https://sqs/x"}), None, Some(ARN), WRONG),
+        ("nothing", json!({"type": "SNS"}), None, Some(ARN), WRONG),
     ] {
         let found = [there(&destination)];
         let condition =
@@ -145,32 +109,15 @@ fn all_findings_are_reported_and_the_first_in_order_is_the_reason() {
     let good = || there(&json!({"type": "HTTP", "url": SERVICE}));
     let elsewhere = || there(&json!({"type": "HTTP", "url": "https://elsewhere.example/hook?token=canary"}));
     let unreadable = || Found::Unreadable("status 503".into());
+    let refused = || Found::CredentialsRefused("invalid_client".into());
+    let calls = "Extension cart calls elsewhere.example";
+    let scopes = "manage_project:shop or manage_subscriptions:shop, which is needed to read Subscriptions";
     for (case, found, expected, words) in [
         ("missing", [good(), Found::Absent], Ok(Reason::NotFound), "Subscription orders does not exist"),
-        (
-            "missing, and a wrong destination",
-            [elsewhere(), Found::Absent],
-            Ok(Reason::NotFound),
-            "Extension cart calls elsewhere.example",
-        ),
-        (
-            "no scope",
-            [Found::Absent, Found::Forbidden],
-            Ok(Reason::PermissionMissing),
-            "manage_project:shop or manage_subscriptions:shop, which is needed to read Subscriptions",
-        ),
-        (
-            "no scope for the other",
-            [Found::Forbidden, Found::Absent],
-            Ok(Reason::PermissionMissing),
-            "manage_extensions:shop",
-        ),
-        (
-            "no token",
-            [Found::CredentialsRefused("invalid_client".into()), Found::CredentialsRefused("invalid_client".into())],
-            Ok(Reason::CredentialsRejected),
-            "invalid_client",
-        ),
+        ("missing, and a wrong destination", [elsewhere(), Found::Absent], Ok(Reason::NotFound), calls),
+        ("no scope", [Found::Absent, Found::Forbidden], Ok(Reason::PermissionMissing), scopes),
+        ("for the other", [Found::Forbidden, Found::Absent], Ok(Reason::PermissionMissing), "manage_extensions:shop"),
+        ("no token", [refused(), refused()], Ok(Reason::CredentialsRejected), "invalid_client"),
         ("missing, and one cannot be read", [Found::Absent, unreadable()], Ok(Reason::NotFound), "status 503"),
         ("one cannot be read", [good(), unreadable()], Err(()), "Subscription orders cannot be looked up"),
     ] {
@@ -209,16 +156,10 @@ fn ready_requires_what_the_spec_asks_for_and_hides_no_finding() {
         ("a failure stays one", failed(), Verified, false, Some(&missing), Reason::DeploymentFailed),
     ] {
         let before = condition.message.clone();
-        let condition = ready(condition, when, findings, found);
-        assert_eq!(condition.reason, expected, "{case}");
-        assert!(
-            when == Verified && found.is_none() || condition.message.contains(&before),
-            "{case}: {}",
-            condition.message
-        );
-        assert_eq!(
-            condition.reason.state() == ConditionState::Ready,
-            matches!(expected, Reason::Deployed | Reason::DeployedWithWarnings)
-        );
+        let ConditionUpdate { reason, message, .. } = ready(condition, when, findings, found);
+        assert_eq!(reason, expected, "{case}");
+        assert!(when == Verified && found.is_none() || message.contains(&before), "{case}: {message}");
+        let is_ready = matches!(expected, Reason::Deployed | Reason::DeployedWithWarnings);
+        assert_eq!(reason.state() == ConditionState::Ready, is_ready, "{case}");
     }
 }

@@ -155,11 +155,11 @@ pub fn bounded(mut status: ConnectProjectStatus) -> ConnectProjectStatus {
 mod tests {
     use std::sync::Arc;
 
-    use connect_api::ApiError;
     use connect_api::error::Failure;
 
     use super::*;
     use crate::operator::reporting::outage::{Outage, OutageKind};
+    use crate::operator::testing::failure;
 
     fn facts(health: Result<Health, ConditionUpdate>) -> ProjectFacts {
         let identity = RemoteIdentity { api_url: "https://connect.test".into(), project_key: "demo".into() };
@@ -208,44 +208,29 @@ mod tests {
         let good = || Ok(Health::Good { last_poll: Timestamp::UNIX_EPOCH });
         let missing = || Err(ConditionUpdate::new(Reason::SecretMissing, "Secret a is missing"));
         let unkept = || Some(ConditionUpdate::new(Reason::CredentialsNotKept, "No copy"));
+        let one = ProjectFacts { users: Users { deployments: 1, staged: 0 }, ..facts(good()) };
+        let no_copy = ProjectFacts { unkept: unkept(), ..facts(good()) };
+        let waits = "It is being deleted and waits for";
         for (case, facts, reason, message) in [
-            ("no problem", facts(good()), Reason::InUse, "It is being deleted and waits for 2 ConnectorDeployments"),
-            (
-                "one",
-                ProjectFacts { users: Users { deployments: 1, staged: 0 }, ..facts(good()) },
-                Reason::InUse,
-                "It is being deleted and waits for 1 ConnectorDeployment that names it",
-            ),
-            (
-                "no credentials",
-                facts(missing()),
-                Reason::SecretMissing,
-                "Secret a is missing. It is being deleted and waits for 2",
-            ),
-            (
-                "no copy",
-                ProjectFacts { unkept: unkept(), ..facts(good()) },
-                Reason::CredentialsNotKept,
-                "No copy. It is being deleted and waits for 2",
-            ),
+            ("no problem", facts(good()), Reason::InUse, format!("{waits} 2 ConnectorDeployments")),
+            ("one", one, Reason::InUse, format!("{waits} 1 ConnectorDeployment that names it")),
+            ("no credentials", facts(missing()), Reason::SecretMissing, format!("Secret a is missing. {waits} 2")),
+            ("no copy", no_copy, Reason::CredentialsNotKept, format!("No copy. {waits} 2")),
         ] {
             let condition = ready_condition(&ProjectFacts { deleting: true, ..facts });
             assert_eq!(condition.reason, reason, "{case}");
-            assert!(condition.message.starts_with(message), "{case}: {}", condition.message);
+            assert!(condition.message.starts_with(&message), "{case}: {}", condition.message);
         }
     }
 
     #[test]
     fn rule_24_a_project_without_a_copy_is_not_ready() {
         let unkept = || Some(ConditionUpdate::new(Reason::CredentialsNotKept, "No copy"));
+        let refused = ConditionUpdate::new(Reason::ConfigurationInvalid, "a host");
         for (case, health, reason) in [
             ("answers", Ok(Health::Good { last_poll: Timestamp::UNIX_EPOCH }), Reason::CredentialsNotKept),
             ("no answer yet", Ok(Health::Unknown), Reason::CredentialsNotKept),
-            (
-                "refused",
-                Err(ConditionUpdate::new(Reason::ConfigurationInvalid, "a host")),
-                Reason::ConfigurationInvalid,
-            ),
+            ("refused", Err(refused), Reason::ConfigurationInvalid),
         ] {
             let condition = ready_condition(&ProjectFacts { unkept: unkept(), ..facts(health) });
             assert_eq!(condition.reason, reason, "{case}");
@@ -259,13 +244,7 @@ mod tests {
         let copied = ProjectFacts { copied_from: Some("operator/connect-project-1".into()), ..facts(rejected()) };
         assert!(ready_condition(&copied).message.contains("operator/connect-project-1"));
         assert_eq!(ready_condition(&facts(rejected())).message, "no");
-        let error = ApiError {
-            operation: "queryDeployments",
-            failure: Failure::CredentialsRefused,
-            message: String::new(),
-            correlation_id: None,
-            retry_after: None,
-        };
+        let error = failure(Failure::CredentialsRefused);
         let (kind, at) = (OutageKind::CredentialsRejected, Timestamp::UNIX_EPOCH);
         let outage = Outage { kind, error: Arc::new(error), since: at, until: at };
         let message = ready_condition(&facts(Ok(Health::Failing(outage)))).message;

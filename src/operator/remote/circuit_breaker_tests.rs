@@ -1,8 +1,14 @@
 use super::*;
-use crate::operator::remote::testing::{START, answered, at, failure, retry_after};
+use crate::operator::remote::testing::{START, at};
+use crate::operator::testing::{answered, coded, failure, retry_after};
 
-fn broken() -> ApiError {
-    answered(503, None)
+/// The circuit breaker of a service that works; `false`: of one that was not called yet.
+fn closed(has_worked: bool) -> CircuitBreaker {
+    let mut circuit_breaker = CircuitBreaker::default();
+    if has_worked {
+        circuit_breaker.succeeded(permit(&circuit_breaker, START));
+    }
+    circuit_breaker
 }
 
 /// Permits a read, or a list that tries whether an outage is over.
@@ -11,79 +17,82 @@ fn permit(circuit_breaker: &CircuitBreaker, now: Timestamp) -> Permit {
     circuit_breaker.admit(now, CallScope::Read).unwrap_or(list)
 }
 
-fn is_closed(circuit_breaker: &CircuitBreaker) -> bool {
-    circuit_breaker.outage().is_none()
-}
+impl CircuitBreaker {
+    fn is_closed(&self) -> bool {
+        self.outage.is_none()
+    }
 
-/// Opens a closed circuit breaker at `now`.
-fn fail(circuit_breaker: &mut CircuitBreaker, error: &ApiError, now: Timestamp) {
-    let permit = permit(circuit_breaker, now);
-    circuit_breaker.failed(permit, error, now, &mut Jitter::new(3));
-}
+    /// Opens it at `now`, after a call that is sent now.
+    fn fail(&mut self, error: &ApiError, now: Timestamp) {
+        self.fails(permit(self, now), error, now);
+    }
 
-fn until(circuit_breaker: &CircuitBreaker) -> Timestamp {
-    circuit_breaker.outage().expect("the circuit breaker is open").until
+    fn fails(&mut self, permit: Permit, error: &ApiError, now: Timestamp) {
+        self.failed(permit, error, now, &mut Jitter::new(3));
+    }
+
+    fn until(&self) -> Timestamp {
+        self.outage.as_ref().expect("the circuit breaker is open").until
+    }
 }
 
 #[test]
 fn an_error_concerns_the_remote_or_the_caller() {
+    use CallEffect::{Answered, NotThere, Nothing, Outage};
     use CallScope::{Extra, List, Other, Read};
-    use OutageKind::{CredentialsRejected, PermissionMissing, ProjectNotFound, Throttled, Unavailable};
-    let outage = CallEffect::Outage;
+    use ErrorCode::{AuthorizationError, General, InvalidPathParam, ResourceNotFound};
+    const UNAVAILABLE: CallEffect = Outage(OutageKind::Unavailable);
+    const NOT_FOUND: CallEffect = Outage(OutageKind::ProjectNotFound);
+    const REJECTED: CallEffect = Outage(OutageKind::CredentialsRejected);
+    const MISSING: CallEffect = Outage(OutageKind::PermissionMissing);
+    const THROTTLED: CallEffect = Outage(OutageKind::Throttled);
+    let transition = ErrorCode::DeploymentInvalidStatusTransition;
+    let held_back = retry_after(failure(Failure::HeldBack), 5_000);
+    let pauses = retry_after(answered(503), 5_000);
     for (case, error, scope, expected) in [
-        ("no connection", failure(Failure::NotSent), Other, outage(Unavailable)),
-        ("time-out", failure(Failure::NoAnswer), Read, outage(Unavailable)),
-        ("HTML with status 200", failure(Failure::Unreadable), Read, outage(Unavailable)),
-        ("gateway", answered(502, None), Other, outage(Unavailable)),
-        ("server failed", answered(500, Some(ErrorCode::General)), Other, outage(Unavailable)),
-        ("failed after saving, as a 400", answered(400, Some(ErrorCode::General)), Other, CallEffect::Answered),
-        ("404 of a gateway", answered(404, None), Read, outage(Unavailable)),
-        (
-            "404 of the service to a write",
-            answered(404, Some(ErrorCode::ResourceNotFound)),
-            Other,
-            CallEffect::Answered,
-        ),
-        ("404 of the service to a read", answered(404, Some(ErrorCode::ResourceNotFound)), Read, outage(Unavailable)),
-        ("no list", answered(404, Some(ErrorCode::ResourceNotFound)), List, outage(ProjectNotFound)),
-        ("no such path", answered(400, Some(ErrorCode::InvalidPathParam)), List, CallEffect::NotThere),
-        ("no list, 404 of a gateway", answered(404, None), List, CallEffect::NotThere),
-        ("no list, with an unknown code", answered(404, Some("NoSuchProject".into())), List, CallEffect::NotThere),
-        ("no such path, 400 of a gateway", answered(400, None), List, CallEffect::NotThere),
-        ("gone, 410 of a gateway", answered(410, None), List, CallEffect::NotThere),
-        ("a query that is wrong", answered(400, Some(ErrorCode::InvalidQueryParam)), List, outage(Unavailable)),
-        ("no right to list", answered(403, Some(ErrorCode::AuthorizationError)), List, outage(PermissionMissing)),
-        (
-            "no right to list, as a 400",
-            answered(400, Some(ErrorCode::AuthorizationError)),
-            List,
-            outage(PermissionMissing),
-        ),
-        ("a list is redirected", answered(302, None), List, outage(Unavailable)),
-        ("a list that fails", answered(500, Some(ErrorCode::General)), List, outage(Unavailable)),
-        ("a list that is throttled", answered(429, None), List, outage(Throttled)),
-        ("a list without a token", answered(401, None), List, outage(CredentialsRejected)),
-        ("busy", answered(400, Some(ErrorCode::DeploymentInvalidStatusTransition)), Other, CallEffect::Answered),
-        ("conflict", answered(409, Some(ErrorCode::ConcurrentModification)), Other, CallEffect::Answered),
-        ("wrong draft", answered(400, Some(ErrorCode::InvalidJsonInput)), Other, CallEffect::Answered),
-        ("a read is refused", answered(400, Some(ErrorCode::InvalidPathParam)), Read, outage(Unavailable)),
-        ("may not read", answered(403, Some(ErrorCode::AuthorizationError)), Read, outage(PermissionMissing)),
-        ("may not read, 403 of a gateway", answered(403, None), Read, outage(PermissionMissing)),
-        ("may not deploy", answered(403, Some(ErrorCode::AuthorizationError)), Other, CallEffect::Answered),
-        ("token refused", answered(401, None), Other, outage(CredentialsRejected)),
-        ("secret refused", failure(Failure::CredentialsRefused), Read, outage(CredentialsRejected)),
-        ("throttled", answered(429, None), Other, outage(Throttled)),
-        ("down for a while", retry_after(answered(503, None), 5_000), Read, outage(Throttled)),
-        ("throttled for a token", retry_after(failure(Failure::NotSent), 5_000), Read, outage(Throttled)),
-        ("the registry fails", answered(500, Some(ErrorCode::General)), Extra, CallEffect::Nothing),
-        ("the registry does not answer", failure(Failure::NoAnswer), Extra, CallEffect::Nothing),
-        ("the registry answers something unreadable", failure(Failure::Unreadable), Extra, CallEffect::Nothing),
-        ("may not search", answered(403, Some(ErrorCode::AuthorizationError)), Extra, CallEffect::Answered),
-        ("the registry throttles", answered(429, None), Extra, CallEffect::Nothing),
-        ("the registry asks for a pause", retry_after(answered(503, None), 5_000), Extra, CallEffect::Nothing),
-        ("the token is refused there, too", answered(401, None), Extra, CallEffect::Nothing),
-        ("held back by the client", retry_after(failure(Failure::HeldBack), 5_000), Read, outage(Throttled)),
-        ("the registry, too", retry_after(failure(Failure::HeldBack), 5_000), Extra, outage(Throttled)),
+        ("no connection", failure(Failure::NotSent), Other, UNAVAILABLE),
+        ("time-out", failure(Failure::NoAnswer), Read, UNAVAILABLE),
+        ("HTML with status 200", failure(Failure::Unreadable), Read, UNAVAILABLE),
+        ("gateway", answered(502), Other, UNAVAILABLE),
+        ("server failed", coded(500, General), Other, UNAVAILABLE),
+        ("failed after saving, as a 400", coded(400, General), Other, Answered),
+        ("404 of a gateway", answered(404), Read, UNAVAILABLE),
+        ("404 of the service to a write", coded(404, ResourceNotFound), Other, Answered),
+        ("404 of the service to a read", coded(404, ResourceNotFound), Read, UNAVAILABLE),
+        ("no list", coded(404, ResourceNotFound), List, NOT_FOUND),
+        ("no such path", coded(400, InvalidPathParam), List, NotThere),
+        ("no list, 404 of a gateway", answered(404), List, NotThere),
+        ("no list, with an unknown code", coded(404, "NoSuchProject"), List, NotThere),
+        ("no such path, 400 of a gateway", answered(400), List, NotThere),
+        ("gone, 410 of a gateway", answered(410), List, NotThere),
+        ("a query that is wrong", coded(400, ErrorCode::InvalidQueryParam), List, UNAVAILABLE),
+        ("no right to list", coded(403, AuthorizationError), List, MISSING),
+        ("no right to list, as a 400", coded(400, AuthorizationError), List, MISSING),
+        ("a list is redirected", answered(302), List, UNAVAILABLE),
+        ("a list that fails", coded(500, General), List, UNAVAILABLE),
+        ("a list that is throttled", answered(429), List, THROTTLED),
+        ("a list without a token", answered(401), List, REJECTED),
+        ("busy", coded(400, transition), Other, Answered),
+        ("conflict", coded(409, ErrorCode::ConcurrentModification), Other, Answered),
+        ("wrong draft", coded(400, ErrorCode::InvalidJsonInput), Other, Answered),
+        ("a read is refused", coded(400, InvalidPathParam), Read, UNAVAILABLE),
+        ("may not read", coded(403, AuthorizationError), Read, MISSING),
+        ("may not read, 403 of a gateway", answered(403), Read, MISSING),
+        ("may not deploy", coded(403, AuthorizationError), Other, Answered),
+        ("token refused", answered(401), Other, REJECTED),
+        ("secret refused", failure(Failure::CredentialsRefused), Read, REJECTED),
+        ("throttled", answered(429), Other, THROTTLED),
+        ("down for a while", pauses.clone(), Read, THROTTLED),
+        ("throttled for a token", retry_after(failure(Failure::NotSent), 5_000), Read, THROTTLED),
+        ("the registry fails", coded(500, General), Extra, Nothing),
+        ("the registry does not answer", failure(Failure::NoAnswer), Extra, Nothing),
+        ("the registry answers something unreadable", failure(Failure::Unreadable), Extra, Nothing),
+        ("may not search", coded(403, AuthorizationError), Extra, Answered),
+        ("the registry throttles", answered(429), Extra, Nothing),
+        ("the registry asks for a pause", pauses, Extra, Nothing),
+        ("the token is refused there, too", answered(401), Extra, Nothing),
+        ("held back by the client", held_back.clone(), Read, THROTTLED),
+        ("the registry, too", held_back, Extra, THROTTLED),
     ] {
         assert_eq!(effect(&error, scope), expected, "{case}");
     }
@@ -91,40 +100,43 @@ fn an_error_concerns_the_remote_or_the_caller() {
 
 #[test]
 fn pauses_grow_with_each_failed_probe_up_to_a_minute_and_restart_after_a_success() {
-    let (mut circuit_breaker, mut now) = (CircuitBreaker::default(), START);
+    let (mut circuit_breaker, mut now) = (closed(false), START);
     for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
-        fail(&mut circuit_breaker, &broken(), now);
-        let (whole, pause) = (Duration::from_secs(seconds), clock::between(now, until(&circuit_breaker)));
+        circuit_breaker.fail(&answered(503), now);
+        let (whole, pause) = (Duration::from_secs(seconds), clock::between(now, circuit_breaker.until()));
         assert!(pause <= whole && pause >= whole.mul_f64(0.75), "{seconds} s: {pause:?}");
-        now = until(&circuit_breaker);
+        now = circuit_breaker.until();
     }
     assert_eq!(circuit_breaker.outage().map(|outage| outage.since), Some(START), "since the first failure");
-    let probe = permit(&circuit_breaker, now);
-    circuit_breaker.succeeded(probe);
-    assert!(is_closed(&circuit_breaker));
-    fail(&mut circuit_breaker, &broken(), now);
-    assert_eq!(until(&circuit_breaker), later(now, ONE_FAILURE), "one of few");
-    now = until(&circuit_breaker);
-    fail(&mut circuit_breaker, &broken(), now);
-    assert!(until(&circuit_breaker) > later(now, FIRST_PAUSE), "two in a row");
+    circuit_breaker.succeeded(permit(&circuit_breaker, now));
+    assert!(circuit_breaker.is_closed());
+    circuit_breaker.fail(&answered(503), now);
+    assert_eq!(circuit_breaker.until(), later(now, ONE_FAILURE), "one of few");
+    now = circuit_breaker.until();
+    circuit_breaker.fail(&answered(503), now);
+    assert!(circuit_breaker.until() > later(now, FIRST_PAUSE), "two in a row");
 }
 
 #[test]
-fn one_failure_pauses_for_a_moment_only_if_nothing_else_was_requested() {
-    for (case, worked, error, at_least) in [
-        ("a service that has worked", true, broken(), ONE_FAILURE),
-        ("a service that has not", false, broken(), FIRST_PAUSE.mul_f64(0.75)),
-        ("throttled", true, answered(429, None), FIRST_PAUSE.mul_f64(0.75)),
-        ("a short pause was requested", true, retry_after(answered(503, None), 300), FIRST_PAUSE.mul_f64(0.75)),
+fn the_first_failure_pauses_for_a_moment_only_if_nothing_else_was_requested() {
+    let (moment, first) = ((ONE_FAILURE, ONE_FAILURE), (FIRST_PAUSE.mul_f64(0.75), FIRST_PAUSE));
+    let user = (UNTIL_REPAIRED, UNTIL_REPAIRED.mul_f64(1.1));
+    let asked = |milliseconds| (Duration::from_millis(milliseconds), Duration::from_millis(milliseconds));
+    for (case, has_worked, error, (least, most)) in [
+        ("a service that has worked", true, answered(503), moment),
+        ("a service that has not", false, answered(503), first),
+        ("throttled", true, answered(429), first),
+        ("a short pause was requested", true, retry_after(answered(503), 300), first),
+        ("no pause was requested", false, retry_after(answered(429), 0), first),
+        ("a pause was requested", true, retry_after(answered(429), 7_321), asked(7_321)),
+        ("the rest of a pause is kept as it is", true, retry_after(failure(Failure::HeldBack), 3), asked(3)),
+        ("the credentials are refused", true, failure(Failure::CredentialsRefused), user),
+        ("a right is missing", true, answered(403), user),
     ] {
-        let mut circuit_breaker = CircuitBreaker::default();
-        if worked {
-            let permit = permit(&circuit_breaker, START);
-            circuit_breaker.succeeded(permit);
-        }
-        fail(&mut circuit_breaker, &error, START);
-        let pause = clock::between(START, until(&circuit_breaker));
-        assert!(pause >= at_least && pause <= at_least.mul_f64(1.34), "{case}: {pause:?}");
+        let mut circuit_breaker = closed(has_worked);
+        circuit_breaker.fail(&error, START);
+        let pause = clock::between(START, circuit_breaker.until());
+        assert!(pause >= least && pause <= most, "{case}: {pause:?}");
     }
 }
 
@@ -132,122 +144,85 @@ fn one_failure_pauses_for_a_moment_only_if_nothing_else_was_requested() {
 fn list(circuit_breaker: &mut CircuitBreaker, answer: Option<&ApiError>, now: Timestamp) {
     let permit = circuit_breaker.admit(now, CallScope::List).expect("the circuit breaker lets this call pass");
     match answer {
-        Some(error) => circuit_breaker.failed(permit, error, now, &mut Jitter::new(3)),
+        Some(error) => circuit_breaker.fails(permit, error, now),
         None => circuit_breaker.succeeded(permit),
     }
 }
 
 #[test]
 fn only_a_page_ends_the_outage_of_a_project_whose_list_is_refused() {
-    let found = |answer: &ApiError, tries: u32| {
-        let (mut circuit_breaker, mut now) = (CircuitBreaker::default(), START);
-        list(&mut circuit_breaker, None, now);
+    let (missing, gateway) = (coded(404, ErrorCode::ResourceNotFound), answered(404));
+    for (case, answer, tries, expected) in [
+        ("the code says so", &missing, 1, OutageKind::ProjectNotFound),
+        ("a gateway may recover", &gateway, TIMES_NOT_THERE - 1, OutageKind::Unavailable),
+        ("it does not", &gateway, TIMES_NOT_THERE, OutageKind::ProjectNotFound),
+    ] {
+        let (mut circuit_breaker, mut now, mut before) = (closed(true), START, START);
         for _ in 0..tries {
             list(&mut circuit_breaker, Some(answer), now);
-            now = until(&circuit_breaker);
-            assert!(circuit_breaker.admit(now, CallScope::Read).is_err(), "a list tries first");
+            (before, now) = (now, circuit_breaker.until());
+            assert!(circuit_breaker.admit(now, CallScope::Read).is_err(), "{case}: a list tries first");
         }
-        let kind = circuit_breaker.outage().map(|outage| outage.kind);
+        assert_eq!(circuit_breaker.outage().map(|outage| outage.kind), Some(expected), "{case}");
+        let repaired = clock::between(before, now) >= UNTIL_REPAIRED;
+        assert_eq!(repaired, expected == OutageKind::ProjectNotFound, "{case}");
         list(&mut circuit_breaker, None, now);
-        assert!(is_closed(&circuit_breaker), "a page");
-        (kind, now)
-    };
-    let (missing, gateway) = (answered(404, Some(ErrorCode::ResourceNotFound)), answered(404, None));
-    let (kind, again) = found(&missing, 1);
-    assert_eq!(kind, Some(OutageKind::ProjectNotFound), "the code says so");
-    assert!(again >= later(START, UNTIL_REPAIRED) && again <= later(START, UNTIL_REPAIRED.mul_f64(1.1)));
-    assert_eq!(found(&gateway, TIMES_NOT_THERE - 1).0, Some(OutageKind::Unavailable), "a gateway may recover");
-    assert_eq!(found(&gateway, TIMES_NOT_THERE).0, Some(OutageKind::ProjectNotFound));
+        assert!(circuit_breaker.is_closed(), "{case}: a page");
+    }
 }
 
 #[test]
 fn calls_that_fail_together_count_as_one_failure() {
-    let mut circuit_breaker = CircuitBreaker::default();
-    let permits: Vec<Permit> = (0..16).map(|_| permit(&circuit_breaker, START)).collect();
-    for permit in permits {
-        circuit_breaker.failed(permit, &broken(), START, &mut Jitter::new(3));
+    let mut circuit_breaker = closed(false);
+    for permit in [permit(&circuit_breaker, START); 16] {
+        circuit_breaker.fails(permit, &answered(503), START);
     }
-    assert!(until(&circuit_breaker) <= later(START, FIRST_PAUSE));
+    assert!(circuit_breaker.until() <= later(START, FIRST_PAUSE));
 }
 
 #[test]
-fn retry_after_is_kept_to_the_millisecond_whatever_else_is_answered() {
-    let mut circuit_breaker = CircuitBreaker::default();
-    let (earlier, later_one) = (permit(&circuit_breaker, START), permit(&circuit_breaker, START));
-    fail(&mut circuit_breaker, &retry_after(answered(429, None), 7_321), START);
-    let end = later(START, Duration::from_millis(7_321));
-    assert_eq!(until(&circuit_breaker), end);
-    circuit_breaker.succeeded(earlier);
-    circuit_breaker.failed(later_one, &broken(), at(1), &mut Jitter::new(3));
-    let before = later(START, Duration::from_millis(7_320));
-    assert_eq!(until(&circuit_breaker), end, "earlier calls neither close it nor shorten the pause");
-    for scope in [CallScope::Read, CallScope::List] {
-        assert!(circuit_breaker.admit(before, scope).is_err());
-    }
-    assert!(circuit_breaker.admit(end, CallScope::Read).is_err(), "a list tries first");
-    let probe = permit(&circuit_breaker, end);
-    circuit_breaker.succeeded(probe);
-    assert!(is_closed(&circuit_breaker));
-}
-
-#[test]
-fn a_later_retry_after_extends_the_pause_and_a_tiny_one_is_no_hot_loop() {
-    let mut circuit_breaker = CircuitBreaker::default();
-    let second = permit(&circuit_breaker, START);
-    fail(&mut circuit_breaker, &retry_after(answered(429, None), 2_000), START);
-    circuit_breaker.failed(second, &retry_after(answered(429, None), 9_000), START, &mut Jitter::new(3));
-    assert_eq!(until(&circuit_breaker), at(9));
-
-    let mut circuit_breaker = CircuitBreaker::default();
-    let second = permit(&circuit_breaker, START);
-    fail(&mut circuit_breaker, &retry_after(answered(429, None), 9_000), START);
-    circuit_breaker.failed(second, &retry_after(answered(429, None), 2_000), START, &mut Jitter::new(3));
-    assert_eq!(until(&circuit_breaker), at(9), "and a shorter one does not shorten it");
-
-    let mut circuit_breaker = CircuitBreaker::default();
-    fail(&mut circuit_breaker, &retry_after(failure(Failure::HeldBack), 3), START);
-    assert_eq!(until(&circuit_breaker), later(START, Duration::from_millis(3)), "the rest of a pause is kept as it is");
-
-    let mut circuit_breaker = CircuitBreaker::default();
-    fail(&mut circuit_breaker, &retry_after(answered(429, None), 0), START);
-    assert!(until(&circuit_breaker) >= later(START, FIRST_PAUSE.mul_f64(0.75)));
-}
-
-#[test]
-fn only_a_later_success_ends_an_outage_that_needs_a_user() {
-    for error in [failure(Failure::CredentialsRefused), answered(403, None)] {
-        let mut circuit_breaker = CircuitBreaker::default();
+fn a_pause_that_was_asked_for_is_kept_whatever_else_is_answered() {
+    let asked = |milliseconds| retry_after(answered(429), milliseconds);
+    for (case, first, second, milliseconds) in [
+        ("a failure without a pause", asked(7_321), answered(503), 7_321),
+        ("a longer pause", asked(2_000), asked(9_000), 9_000),
+        ("a shorter pause", asked(9_000), asked(2_000), 9_000),
+    ] {
+        let mut circuit_breaker = closed(false);
         let earlier = permit(&circuit_breaker, START);
-        fail(&mut circuit_breaker, &error, START);
+        circuit_breaker.fail(&first, START);
         circuit_breaker.succeeded(earlier);
-        assert!(until(&circuit_breaker) >= later(START, UNTIL_REPAIRED), "{error}");
-        assert!(until(&circuit_breaker) <= later(START, UNTIL_REPAIRED.mul_f64(1.1)), "{error}");
-        let again = until(&circuit_breaker);
-        let probe = permit(&circuit_breaker, again);
-        circuit_breaker.succeeded(probe);
-        assert_eq!(circuit_breaker.health(), Health::Good { last_poll: again }, "{error}");
+        circuit_breaker.fails(earlier, &second, START);
+        let end = later(START, Duration::from_millis(milliseconds));
+        assert_eq!(circuit_breaker.until(), end, "{case}");
+        let before = later(START, Duration::from_millis(milliseconds - 1));
+        for scope in [CallScope::Read, CallScope::List] {
+            assert!(circuit_breaker.admit(before, scope).is_err(), "{case}");
+        }
+        assert!(circuit_breaker.admit(end, CallScope::Read).is_err(), "{case}: a list tries first");
+        circuit_breaker.succeeded(permit(&circuit_breaker, end));
+        assert!(circuit_breaker.is_closed(), "{case}");
+        assert_eq!(circuit_breaker.health(), Health::Good { last_poll: end }, "{case}");
     }
 }
 
 #[test]
 fn health_reports_lasting_outages() {
-    let mut circuit_breaker = CircuitBreaker::default();
-    assert_eq!(circuit_breaker.health(), Health::Unknown);
-    fail(&mut circuit_breaker, &broken(), START);
-    assert!(matches!(circuit_breaker.health(), Health::Failing(_)), "no call has succeeded yet");
-
-    let mut circuit_breaker = CircuitBreaker::default();
-    let good = permit(&circuit_breaker, START);
-    circuit_breaker.succeeded(good);
-    assert_eq!(circuit_breaker.health(), Health::Good { last_poll: START });
-    fail(&mut circuit_breaker, &broken(), at(1));
-    assert_eq!(circuit_breaker.health(), Health::Good { last_poll: START }, "may be over in a second");
-    fail(&mut circuit_breaker, &broken(), at(2));
-    assert!(matches!(circuit_breaker.health(), Health::Failing(outage) if outage.since == at(1)));
-
-    let mut circuit_breaker = CircuitBreaker::default();
-    let good = permit(&circuit_breaker, START);
-    circuit_breaker.succeeded(good);
-    fail(&mut circuit_breaker, &retry_after(answered(429, None), 10_000), at(1));
-    assert!(matches!(circuit_breaker.health(), Health::Failing(outage) if outage.kind == OutageKind::Throttled));
+    assert_eq!(closed(false).health(), Health::Unknown);
+    for (case, has_worked, errors, reported_since) in [
+        ("no call has succeeded yet", false, vec![answered(503)], Some(0)),
+        ("one that may be over in a second", true, vec![answered(503)], None),
+        ("two in a row", true, vec![answered(503), answered(503)], Some(0)),
+        ("a long pause", true, vec![retry_after(answered(429), 10_000)], Some(0)),
+    ] {
+        let mut circuit_breaker = closed(has_worked);
+        for (second, error) in (0..).zip(&errors) {
+            circuit_breaker.fail(error, at(second));
+        }
+        let since = match circuit_breaker.health() {
+            Health::Failing(outage) => Some(outage.since),
+            Health::Good { .. } | Health::Unknown => None,
+        };
+        assert_eq!(since, reported_since.map(at), "{case}");
+    }
 }

@@ -2,7 +2,8 @@ use connect_api::error::Failure;
 use serde_json::json;
 
 use super::*;
-use crate::operator::remote::testing::{START, at, deployment, failure, id, object_ref};
+use crate::operator::remote::testing::{START, at, deployment, id, object_ref};
+use crate::operator::testing::{failure, retry_after};
 
 const SETTLED: PollRate = PollRate::Settled(Duration::from_mins(5));
 const SECOND: Duration = Duration::from_secs(1);
@@ -131,8 +132,7 @@ fn failed_reads_back_off_and_are_reported_once_from_the_second_on() {
         assert_eq!(between(now, watching.due()), pause, "neither asking nor another rate shortens it");
         now = watching.due();
     }
-    let held_back = ApiError { retry_after: Some(SECOND), ..failure(Failure::HeldBack) };
-    assert!(!watching.fails(&held_back, now));
+    assert!(!watching.fails(&retry_after(failure(Failure::HeldBack), 1_000), now));
     assert_eq!(watching.due(), later(now, SECOND), "it is repeated when the pause is over");
     assert!(watching.observe(&PolledRecord { at: now, found: None }));
     assert!(watching.records.error(&object_ref(1)).is_none());

@@ -5,9 +5,8 @@ use futures::future;
 
 use super::*;
 use crate::operator::remote::PollRate;
-use crate::operator::remote::testing::{
-    Bench, Call, Mood, START, answered, failure, id, object_ref, retry_after, until,
-};
+use crate::operator::remote::testing::{Bench, Call, Mood, START, id, object_ref, until};
+use crate::operator::testing::{answered, failure, retry_after};
 
 const INTERVAL: Duration = Duration::from_mins(5);
 
@@ -62,28 +61,11 @@ async fn one_read_serves_all_that_wait_and_only_a_change_enqueues_them_later() {
 }
 
 #[tokio::test]
-async fn an_entry_older_than_asked_for_is_read_again_and_a_change_enqueues_the_others() {
-    let mut bench = Bench::new(0, 16);
-    publish(&bench, 0, 1);
-    for object in [0, 1] {
-        assert!(entry(&bench, object, 0, START).await.is_ok());
-    }
-    bench.clock.step(Duration::from_secs(5));
-    publish(&bench, 0, 2);
-    let now = bench.clock.now();
-    let known = entry(&bench, 0, 0, START).await.expect("it is known");
-    assert_eq!(version(&known), Some(1));
-    let newer = entry(&bench, 0, 0, now).await.expect("it is read");
-    assert_eq!((version(&newer), newer.at, newer.current), (Some(2), now, true));
-    assert_eq!(bench.enqueued(), [object_ref(1)]);
-}
-
-#[tokio::test]
 async fn an_entry_that_becomes_unreadable_stays_but_is_not_current() {
     for (case, error) in [
-        ("it is broken", answered(503, None)),
+        ("it is broken", answered(503)),
         ("it does not answer", failure(Failure::NoAnswer)),
-        ("it may not be read", answered(403, None)),
+        ("it may not be read", answered(403)),
     ] {
         let mut bench = Bench::new(0, 16);
         publish(&bench, 0, 1);
@@ -136,7 +118,7 @@ async fn a_read_that_is_held_back_is_no_answer() {
         if let Some(error) = mood {
             bench.service.world().mood = Mood::Fails(error);
         } else {
-            bench.service.world().mood = Mood::Fails(retry_after(answered(503, None), 7_000));
+            bench.service.world().mood = Mood::Fails(retry_after(answered(503), 7_000));
             assert!(bench.remote.api().deployment(&Selector::Key("tax".into())).await.is_err());
         }
         assert!(entry(&bench, 0, 0, START).await.is_err_and(|error| error.is_held_back()), "{case}");

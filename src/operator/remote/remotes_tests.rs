@@ -5,10 +5,9 @@ use futures::FutureExt;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::*;
-use crate::operator::remote::testing::{
-    Factory, Mood, START, Service, failure, id, metrics, object_ref, settings, until,
-};
-use crate::operator::remote::{Health, NotAdmitted, OutageKind, PollRate};
+use crate::operator::remote::testing::{Factory, Mood, START, Service, id, metrics, object_ref, settings, until};
+use crate::operator::remote::{NotAdmitted, PollRate};
+use crate::operator::testing::failure;
 use crate::patience::in_time;
 
 struct Bench {
@@ -37,13 +36,6 @@ impl Bench {
         let next = in_time(self.enqueued.recv()).await;
         next.expect("an object is enqueued").expect("the registry is alive")
     }
-
-    /// Returns the secret of each client that was made.
-    fn clients(&self) -> Vec<String> {
-        use secrecy::ExposeSecret;
-        let world = self.service.world();
-        world.clients.iter().map(|settings| settings.client_secret.expose_secret().to_owned()).collect()
-    }
 }
 
 fn project(name: &str) -> ObjectRef {
@@ -71,37 +63,6 @@ async fn no_project_uses_the_remote_of_another_one() {
     }
     bench.remotes.release(&project("one"));
     assert!(bench.remotes.of(&project("one")).is_none() && bench.remotes.of(&neighbour).is_some());
-}
-
-#[tokio::test]
-async fn rejected_settings_change_nothing() {
-    let bench = Bench::new();
-    let mut bad = settings("secret", 10);
-    bad.api_url = "http://forbidden.test".into();
-    assert!(bench.remotes.claim(&project("one"), &bad).is_err());
-    assert!(bench.remotes.of(&project("one")).is_none());
-    let remote = bench.claim(&project("one"), "secret", 10);
-    assert!(bench.remotes.claim(&project("one"), &bad).is_err());
-    assert!(bench.remotes.of(&project("one")).is_some_and(|now| Arc::ptr_eq(&now, &remote)));
-}
-
-#[tokio::test]
-async fn new_credentials_are_tried_at_once() {
-    let mut bench = Bench::new();
-    bench.service.world().mood = Mood::Fails(failure(Failure::CredentialsRefused));
-    let wrong = bench.claim(&project("one"), "wrong", 10);
-    assert!(wrong.polled_record(&object_ref(1), &id(1), START).is_none());
-    assert_eq!(bench.next().await, project("one"));
-    assert_eq!(bench.next().await, object_ref(1), "it has to report why it waits");
-    assert!(matches!(wrong.health(), Health::Failing(why) if why.kind == OutageKind::CredentialsRejected));
-    assert!(matches!(wrong.enter(&object_ref(2)).await, Err(NotAdmitted::CircuitOpen(_))));
-
-    bench.service.world().mood = Mood::Works;
-    let right = bench.claim(&project("one"), "right", 10);
-    assert_ne!(right.login(), wrong.login(), "what the former credentials were refused may be sent again");
-    assert_eq!(bench.next().await, project("one"), "it reports that it answers");
-    assert!(matches!(right.health(), Health::Good { .. }));
-    assert_eq!(bench.clients().len(), 2);
 }
 
 #[tokio::test]

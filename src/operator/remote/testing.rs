@@ -7,13 +7,12 @@ use std::time::Duration;
 use clock::{Clock, between, later};
 use connect_api::api::DeploymentPaths;
 use connect_api::api::{Answer, PageRequest};
-use connect_api::error::Failure;
 use connect_api::model::{
     Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Deployment, DeploymentDraft, Paged,
     RedeployAction,
 };
 use connect_api::registry::StagedApi;
-use connect_api::{ApiError, CommerceApi, ConnectApi, ErrorCode, Rate, Selector};
+use connect_api::{ApiError, CommerceApi, ConnectApi, Rate, Selector};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use serde_json::json;
@@ -53,21 +52,6 @@ pub(super) fn deployment(id: &str, version: i64) -> Deployment {
 fn connector(id: &str, version: i64) -> Connector {
     let record = json!({"id": id, "key": id, "version": version});
     serde_json::from_value(record).expect("the record has all required members")
-}
-
-/// Returns an answer with that status; its body follows the contract only if a code is given.
-pub(super) fn answered(status: u16, code: Option<ErrorCode>) -> ApiError {
-    failure(Failure::Answered { status, codes: code.into_iter().collect() })
-}
-
-/// Returns a call that failed in that way.
-pub(super) fn failure(failure: Failure) -> ApiError {
-    ApiError { operation: "test", failure, message: String::new(), correlation_id: None, retry_after: None }
-}
-
-/// Returns the same error with a `Retry-After`.
-pub(super) fn retry_after(error: ApiError, milliseconds: u64) -> ApiError {
-    ApiError { retry_after: Some(Duration::from_millis(milliseconds)), ..error }
 }
 
 /// Returns settings of the project `demo`.
@@ -113,15 +97,9 @@ pub(super) struct World {
     /// Ids that lists omit, as happens when pages shift.
     pub(super) hidden: Vec<String>,
     pub(super) mood: Mood,
-    /// Size of the largest page that the service returns, if smaller than requested.
-    pub(super) largest_page: Option<u16>,
-    /// The service returns no total.
-    pub(super) without_total: bool,
     /// Time that each call takes.
     pub(super) latency: Duration,
     pub(super) calls: Vec<(Timestamp, Call)>,
-    /// The settings of each client.
-    pub(super) clients: Vec<Settings>,
 }
 
 /// The service behind a remote.
@@ -172,16 +150,11 @@ impl Service {
 impl ConnectApi for Service {
     fn deployments(&self, page: PageRequest) -> Answer<'_, Paged<Arc<Deployment>>> {
         self.answer(Call::Page { offset: page.offset, limit: page.limit }, |world| {
-            let total = if world.without_total { 0 } else { world.deployments.len() };
-            let limit = world.largest_page.map_or(page.limit, |largest| largest.min(page.limit));
-            let shown = world.deployments.iter().skip(page.offset as usize).take(usize::from(limit));
-            let results: Vec<_> = shown
-                .filter(|(id, _)| !world.hidden.contains(id))
-                .map(|(id, version)| Arc::new(deployment(id, *version)))
-                .collect();
-            let count = i64::try_from(results.len()).expect("a page is small");
-            let total = i64::try_from(total).expect("tests are small");
-            Paged { limit: limit.into(), offset: page.offset.into(), count, total, results }
+            let shown = world.deployments.iter().skip(page.offset as usize).take(usize::from(page.limit));
+            let shown = shown.filter(|(id, _)| !world.hidden.contains(id));
+            let results: Vec<_> = shown.map(|(id, version)| Arc::new(deployment(id, *version))).collect();
+            let [count, total] = [results.len(), world.deployments.len()].map(|n| i64::try_from(n).expect("few"));
+            Paged { limit: page.limit.into(), offset: page.offset.into(), count, total, results }
         })
     }
 
@@ -250,11 +223,7 @@ impl Connection for Service {
 pub(super) struct Factory(pub(super) Arc<Service>);
 
 impl ConnectFactory for Factory {
-    fn connect(&self, settings: &Settings) -> Result<Arc<dyn Connection>, String> {
-        if settings.api_url.contains("forbidden") {
-            return Err("this host is not allowed".into());
-        }
-        self.0.world().clients.push(settings.clone());
+    fn connect(&self, _: &Settings) -> Result<Arc<dyn Connection>, String> {
         Ok(self.0.clone())
     }
 
@@ -325,11 +294,7 @@ impl Bench {
 
     /// Returns the resources enqueued since the last time.
     pub(super) fn enqueued(&mut self) -> Vec<ObjectRef> {
-        self.all_enqueued().into_iter().filter(|object_ref| !object_ref.kind.is_project()).collect()
-    }
-
-    /// Returns the objects enqueued since the last time, the project included.
-    pub(super) fn all_enqueued(&mut self) -> Vec<ObjectRef> {
-        std::iter::from_fn(|| self.enqueued.try_recv().ok()).collect()
+        let all = std::iter::from_fn(|| self.enqueued.try_recv().ok());
+        all.filter(|object_ref| !object_ref.kind.is_project()).collect()
     }
 }

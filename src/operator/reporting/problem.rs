@@ -189,54 +189,43 @@ pub fn of_project(project: &ObjectRef, condition: &ConditionUpdate) -> Condition
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::operator::testing::{answered, coded, failure};
+
+    /// The same error, as the service answers it to a call with this operation and number.
+    fn of(error: ApiError, operation: &'static str, number: &str) -> ApiError {
+        ApiError { operation, message: "no".into(), correlation_id: Some(number.into()), ..error }
+    }
+
+    fn outage(kind: OutageKind, error: ApiError) -> Outage {
+        let at = jiff::Timestamp::UNIX_EPOCH;
+        Outage { kind, error: std::sync::Arc::new(error), since: at, until: at }
+    }
 
     #[test]
     fn the_reason_follows_from_code_and_status() {
-        let answered = |status, code: &str| Failure::Answered {
-            status,
-            codes: if code.is_empty() { Vec::new() } else { vec![ErrorCode::from(code)] },
-        };
-        for (case, failure, expected) in [
-            ("no such connector", answered(400, "ConnectorReferenceNotFound"), Reason::ConnectorNotFound),
-            (
-                "unknown key",
-                answered(400, "DeploymentUnknownApplicationConfigurationKey"),
-                Reason::ConfigurationInvalid,
-            ),
-            (
-                "unknown application",
-                answered(400, "DeploymentUnknownApplicationConfiguration"),
-                Reason::ConfigurationInvalid,
-            ),
-            (
-                "an application that cannot be added",
-                answered(400, "DeploymentApplicationDoNotBelong"),
-                Reason::ApplicationMissing,
-            ),
-            ("no such repository", answered(400, "GitRepositoryNotReachable"), Reason::RepositoryInvalid),
-            ("no connect.yaml", answered(400, "ConnectorSpecificationFileNotFound"), Reason::RepositoryInvalid),
-            ("right missing", answered(403, "AuthorizationError"), Reason::PermissionMissing),
-            ("right missing, with another status", answered(400, "AuthorizationError"), Reason::PermissionMissing),
-            ("403 without a code", answered(403, ""), Reason::PermissionMissing),
-            ("second 401", answered(401, "invalid_token"), Reason::CredentialsRejected),
-            ("client secret wrong", Failure::CredentialsRefused, Reason::CredentialsRejected),
-            ("not production", answered(400, "DeploymentProductionDeactivated"), Reason::RequestRejected),
-            ("400 without a code", answered(400, ""), Reason::RequestRejected),
-            ("a value that is taken", answered(400, "DuplicateField"), Reason::RequestRejected),
-            ("no such address", answered(404, "ResourceNotFound"), Reason::RequestRejected),
-            ("throttled", answered(429, ""), Reason::Throttled),
-            ("gateway", answered(502, ""), Reason::ServiceUnavailable),
-            ("no answer", Failure::NoAnswer, Reason::ServiceUnavailable),
-            ("cannot be read", Failure::Unreadable, Reason::ServiceUnavailable),
-            ("an unknown code goes by the status", answered(500, "Strange"), Reason::ServiceUnavailable),
+        let invalid = Reason::ConfigurationInvalid;
+        for (case, error, expected) in [
+            ("no such connector", coded(400, "ConnectorReferenceNotFound"), Reason::ConnectorNotFound),
+            ("unknown key", coded(400, "DeploymentUnknownApplicationConfigurationKey"), invalid),
+            ("unknown application", coded(400, "DeploymentUnknownApplicationConfiguration"), invalid),
+            ("it cannot be added", coded(400, "DeploymentApplicationDoNotBelong"), Reason::ApplicationMissing),
+            ("no such repository", coded(400, "GitRepositoryNotReachable"), Reason::RepositoryInvalid),
+            ("no connect.yaml", coded(400, "ConnectorSpecificationFileNotFound"), Reason::RepositoryInvalid),
+            ("right missing", coded(403, "AuthorizationError"), Reason::PermissionMissing),
+            ("right missing, with another status", coded(400, "AuthorizationError"), Reason::PermissionMissing),
+            ("403 without a code", answered(403), Reason::PermissionMissing),
+            ("second 401", coded(401, "invalid_token"), Reason::CredentialsRejected),
+            ("client secret wrong", failure(Failure::CredentialsRefused), Reason::CredentialsRejected),
+            ("not production", coded(400, "DeploymentProductionDeactivated"), Reason::RequestRejected),
+            ("400 without a code", answered(400), Reason::RequestRejected),
+            ("a value that is taken", coded(400, "DuplicateField"), Reason::RequestRejected),
+            ("no such address", coded(404, "ResourceNotFound"), Reason::RequestRejected),
+            ("throttled", answered(429), Reason::Throttled),
+            ("gateway", answered(502), Reason::ServiceUnavailable),
+            ("no answer", failure(Failure::NoAnswer), Reason::ServiceUnavailable),
+            ("cannot be read", failure(Failure::Unreadable), Reason::ServiceUnavailable),
+            ("an unknown code goes by the status", coded(500, "Strange"), Reason::ServiceUnavailable),
         ] {
-            let error = ApiError {
-                operation: "createDeployment",
-                failure,
-                message: String::new(),
-                correlation_id: None,
-                retry_after: None,
-            };
             assert_eq!(condition(&error, "shop").reason, expected, "{case}");
         }
     }
@@ -262,16 +251,7 @@ mod tests {
 
     #[test]
     fn rule_21_a_retried_call_is_reported_with_the_same_message() {
-        let failed = |status, number: &str| {
-            let error = ApiError {
-                operation: "getDeploymentByKey",
-                failure: Failure::Answered { status, codes: Vec::new() },
-                message: "no".into(),
-                correlation_id: Some(number.into()),
-                retry_after: None,
-            };
-            condition(&error, "shop")
-        };
+        let failed = |status, number| condition(&of(answered(status), "getDeploymentByKey", number), "shop");
         assert_eq!(failed(503, "one"), failed(503, "two"));
         assert_eq!(failed(503, "one").message, "The service answered 503: no (getDeploymentByKey)");
         assert!(failed(400, "one").message.contains("one"), "who has to ask the support needs the number");
@@ -279,17 +259,14 @@ mod tests {
 
     #[test]
     fn a_failed_call_is_reported_only_if_a_user_has_to_act_or_it_is_held_back() {
-        let answered = |status, code: &str| Failure::Answered { status, codes: vec![ErrorCode::from(code)] };
-        for (case, failure, key_exists, reported) in [
-            ("rejected", answered(400, "DeploymentProductionDeactivated"), false, true),
-            ("held back", Failure::HeldBack, false, true),
-            ("no answer", Failure::NoAnswer, false, true),
-            ("another version", answered(409, "ConcurrentModification"), false, false),
-            ("the key exists", answered(400, "DuplicateField"), true, false),
-            ("a value that is taken", answered(400, "DuplicateField"), false, true),
+        for (case, error, key_exists, reported) in [
+            ("rejected", coded(400, "DeploymentProductionDeactivated"), false, true),
+            ("held back", failure(Failure::HeldBack), false, true),
+            ("no answer", failure(Failure::NoAnswer), false, true),
+            ("another version", coded(409, "ConcurrentModification"), false, false),
+            ("the key exists", coded(400, "DuplicateField"), true, false),
+            ("a value that is taken", coded(400, "DuplicateField"), false, true),
         ] {
-            let error =
-                ApiError { operation: "any", failure, message: String::new(), correlation_id: None, retry_after: None };
             assert_eq!(condition_of_call(&error, key_exists, &[], "shop").is_some(), reported, "{case}");
         }
     }
@@ -314,22 +291,9 @@ mod tests {
 
     #[test]
     fn rule_21_an_outage_is_reported_with_the_same_message_after_each_attempt() {
-        for kind in [
-            OutageKind::Unavailable,
-            OutageKind::Throttled,
-            OutageKind::CredentialsRejected,
-            OutageKind::PermissionMissing,
-            OutageKind::ProjectNotFound,
-        ] {
-            let error = ApiError {
-                operation: "queryDeployments",
-                failure: Failure::Answered { status: 403, codes: Vec::new() },
-                message: "no".into(),
-                correlation_id: Some("number".into()),
-                retry_after: None,
-            };
-            let at = jiff::Timestamp::UNIX_EPOCH;
-            let outage = Outage { kind, error: std::sync::Arc::new(error), since: at, until: at };
+        use OutageKind::{CredentialsRejected, PermissionMissing, ProjectNotFound, Throttled, Unavailable};
+        for kind in [Unavailable, Throttled, CredentialsRejected, PermissionMissing, ProjectNotFound] {
+            let outage = outage(kind, of(answered(403), "queryDeployments", "number"));
             let message = condition_of_outage(&outage, "shop").message;
             assert!(!message.contains("number"), "{message}");
         }
@@ -337,59 +301,37 @@ mod tests {
 
     #[test]
     fn a_missing_right_is_named_with_what_it_is_needed_for() {
-        let error = |operation| ApiError {
-            operation,
-            failure: Failure::Answered { status: 403, codes: Vec::new() },
-            message: "no".into(),
-            correlation_id: None,
-            retry_after: None,
-        };
+        let error = |operation| ApiError { correlation_id: None, ..of(answered(403), operation, "") };
         let deploy = "manage_project:shop or manage_connectors_deployments:shop, which is needed to create, redeploy \
                       and delete deployments";
         let generate = "manage_api_clients:shop, which is needed to deploy a connector whose API client is generated";
         let rights = &[Right::GenerateApiClients, Right::ManageDeployments];
         let create = error("createDeployment");
+        let generates = condition_of_call(&create, false, rights, "shop").expect("a user has to act");
+        let answer = "The service answered 403: no (createDeployment)";
+        let change = "Scopes of an API client cannot be changed: create another one, and change the Secret";
         for (case, condition, message) in [
+            ("a call", condition(&create, "shop"), format!("The API client lacks {deploy}. {answer}")),
             (
-                "a call",
-                condition(&create, "shop"),
-                format!("The API client lacks {deploy}. The service answered 403: no (createDeployment)"),
+                "it generates an API client",
+                generates,
+                format!("The API client lacks {generate}; and {deploy}. {answer}"),
             ),
             (
-                "a create that generates an API client",
-                condition_of_call(&create, false, rights, "shop")
-                    .unwrap_or_else(|| ConditionUpdate::new(Reason::Deployed, "")),
-                format!(
-                    "The API client lacks {generate}; and {deploy}. The service answered 403: no (createDeployment)"
-                ),
-            ),
-            (
-                "an operation without a right",
+                "no right",
                 condition(&error("readAction"), "shop"),
                 "The service answered 403: no (readAction)".to_owned(),
             ),
             (
                 "nothing is sent",
                 unpermitted(rights, "shop"),
-                format!(
-                    "Nothing is sent: the API client lacks {generate}; and {deploy}. Scopes of an API client cannot be \
-                     changed: create another one, and change the Secret"
-                ),
+                format!("Nothing is sent: the API client lacks {generate}; and {deploy}. {change}"),
             ),
         ] {
             assert_eq!((condition.reason, condition.message), (Reason::PermissionMissing, message), "{case}");
         }
-        let outage = Outage {
-            kind: OutageKind::PermissionMissing,
-            error: std::sync::Arc::new(error("queryDeployments")),
-            since: jiff::Timestamp::UNIX_EPOCH,
-            until: jiff::Timestamp::UNIX_EPOCH,
-        };
-        let condition = condition_of_outage(&outage, "shop");
-        assert!(
-            condition.message.contains("view_connectors_deployments:shop, which is needed to read"),
-            "{}",
-            condition.message
-        );
+        let outage = outage(OutageKind::PermissionMissing, error("queryDeployments"));
+        let message = condition_of_outage(&outage, "shop").message;
+        assert!(message.contains("view_connectors_deployments:shop, which is needed to read"), "{message}");
     }
 }

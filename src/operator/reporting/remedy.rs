@@ -133,14 +133,10 @@ mod tests {
     #[test]
     fn a_host_that_is_not_allowed_names_the_option_and_a_wrong_url_does_not() {
         let hosts = AllowedHosts::parse(AllowedHosts::DEFAULT.split(',')).expect("patterns");
+        let action = "--allowed-action-hosts '*.frontastic.live";
         for (case, url, list, suggested) in [
             ("a dev server", "http://127.0.0.1:8787", HostList::Api, Some("--allowed-api-hosts 'connect.")),
-            (
-                "a frontend",
-                "https://shop.example.com",
-                HostList::Action,
-                Some("--allowed-action-hosts '*.frontastic.live"),
-            ),
+            ("a frontend", "https://shop.example.com", HostList::Action, Some(action)),
             ("not a URL", "nope", HostList::Api, None),
         ] {
             let refused = hosts.endpoint(url).expect_err(case);
@@ -169,17 +165,12 @@ mod tests {
             let sources = ["TOKEN is key token of Secret tax".to_owned(), "x".repeat(LONGEST_SOURCES)];
             let before = ConditionUpdate::new(reason, message);
             let update = of_failure(before, &ObjectRef::deployment("shop", "tax"), |_| sources.into());
-            assert_eq!(update.reason, reason, "{case}");
-            assert!(update.message.len() <= LONGEST_MESSAGE, "{case}");
-            assert_eq!(update.message.ends_with(COMMAND), suggests, "{case}: {}", update.message);
-            assert_eq!(
-                update.message.contains(". TOKEN is key token of Secret tax. Change"),
-                suggests,
-                "{case}: {}",
-                update.message
-            );
-            assert!(!update.message.contains(".."), "{case}: {}", update.message);
-            assert_eq!(update.message == message, !suggests, "{case}");
+            let (found, text) = (update.reason, update.message);
+            assert_eq!(found, reason, "{case}");
+            assert!(text.len() <= LONGEST_MESSAGE && !text.contains(".."), "{case}: {text}");
+            assert_eq!(text.ends_with(COMMAND), suggests, "{case}: {text}");
+            assert_eq!(text.contains(". TOKEN is key token of Secret tax. Change"), suggests, "{case}: {text}");
+            assert_eq!(text == message, !suggests, "{case}");
         }
     }
 

@@ -72,29 +72,26 @@ fn classify(error: &ApiError) -> Response {
 
 #[cfg(test)]
 mod tests {
-    use connect_api::ErrorCode;
     use connect_api::error::Failure;
 
     use super::*;
+    use crate::operator::testing::{answered, coded, failure};
 
     #[test]
     fn a_failed_call_is_classified_by_what_it_says_about_the_change() {
-        let answered = |status, code: &str| Failure::Answered { status, codes: vec![ErrorCode::from(code)] };
-        for (case, failure, expected) in [
-            ("no answer", Failure::NoAnswer, Response::Unknown),
-            ("an answer that cannot be read", Failure::Unreadable, Response::Unknown),
-            ("a gateway gave up", answered(504, ""), Response::Unknown),
-            ("another version, perhaps by this call", answered(409, "ConcurrentModification"), Response::Unknown),
-            ("an existing key, perhaps by this call", answered(400, "DuplicateField"), Response::Unknown),
-            ("not sent", Failure::NotSent, Response::NotTaken),
-            ("held back", Failure::HeldBack, Response::NotTaken),
-            ("throttled", answered(429, ""), Response::NotTaken),
-            ("rejected", answered(400, "InvalidField"), Response::Refused),
-            ("no token", Failure::CredentialsRefused, Response::Refused),
-            ("gone", answered(404, "ResourceNotFound"), Response::Gone),
+        for (case, error, expected) in [
+            ("no answer", failure(Failure::NoAnswer), Response::Unknown),
+            ("an answer that cannot be read", failure(Failure::Unreadable), Response::Unknown),
+            ("a gateway gave up", answered(504), Response::Unknown),
+            ("another version, perhaps by this call", coded(409, "ConcurrentModification"), Response::Unknown),
+            ("an existing key, perhaps by this call", coded(400, "DuplicateField"), Response::Unknown),
+            ("not sent", failure(Failure::NotSent), Response::NotTaken),
+            ("held back", failure(Failure::HeldBack), Response::NotTaken),
+            ("throttled", answered(429), Response::NotTaken),
+            ("rejected", coded(400, "InvalidField"), Response::Refused),
+            ("no token", failure(Failure::CredentialsRefused), Response::Refused),
+            ("gone", coded(404, "ResourceNotFound"), Response::Gone),
         ] {
-            let error =
-                ApiError { operation: "any", failure, message: String::new(), correlation_id: None, retry_after: None };
             assert_eq!(classify(&error), expected, "{case}");
         }
     }

@@ -11,6 +11,7 @@ use crate::metrics::Metrics;
 use crate::names;
 use crate::operator::cluster::initial_lists::List;
 use crate::operator::cluster::objects::guarded::Guarded;
+use crate::operator::testing::merge;
 
 struct World {
     keys: KeyOwnership,
@@ -33,17 +34,6 @@ fn resource(name: &str, version: u64, change: &Value) -> ConnectorDeployment {
     });
     merge(&mut whole, change);
     serde_json::from_value(whole).expect("a resource")
-}
-
-fn merge(into: &mut Value, change: &Value) {
-    match (into, change) {
-        (Value::Object(into), Value::Object(change)) => {
-            for (name, value) in change {
-                merge(into.entry(name.clone()).or_insert(Value::Null), value);
-            }
-        }
-        (into, change) => *into = change.clone(),
-    }
 }
 
 fn remote(project_key: &str) -> RemoteIdentity {

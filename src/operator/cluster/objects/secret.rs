@@ -156,16 +156,16 @@ mod tests {
 
     #[test]
     fn secrets_that_give_access_to_the_cluster_are_refused_and_others_need_the_label_if_required() {
-        let any = Policy::default();
+        const TOKEN: &str = "kubernetes.io/service-account-token";
+        let any = &Policy::default();
         let labelled = &Policy { require_label: true, ..Policy::default() };
-        let any = &any;
         let (yes, no) = ([(names::SECRET_USE, "true")], [(names::SECRET_USE, "false")]);
         for (case, policy, type_, labels, words) in [
             ("opaque", any, "Opaque", &[][..], None),
             ("without a type", any, "", &[], None),
             ("of an external store", any, "example.com/store", &[], None),
             ("a login", any, "kubernetes.io/basic-auth", &[], None),
-            ("a service account", any, "kubernetes.io/service-account-token", &[], Some("token of a service account")),
+            ("a service account", any, TOKEN, &[], Some("token of a service account")),
             ("a node", any, "bootstrap.kubernetes.io/token", &[], Some("nodes join")),
             ("Helm", any, "helm.sh/release.v1", &[], Some("release of Helm")),
             ("a registry", any, "kubernetes.io/dockerconfigjson", &[], Some("container registry")),
@@ -175,28 +175,18 @@ mod tests {
             ("with another value of it", labelled, "Opaque", &no, Some("lacks the label")),
             ("with the label", labelled, "Opaque", &yes, None),
             ("with the label that is not required", any, "Opaque", &yes, None),
-            (
-                "a label makes no token usable",
-                labelled,
-                "kubernetes.io/service-account-token",
-                &yes,
-                Some("never used"),
-            ),
+            ("a label makes no token usable", labelled, TOKEN, &yes, Some("never used")),
         ] {
             let mut secret = Secret { type_: (!type_.is_empty()).then(|| type_.to_owned()), ..Secret::default() };
             secret.metadata.name = Some("tax".to_owned());
-            secret.metadata.labels =
-                Some(labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect());
+            let labels = labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            secret.metadata.labels = Some(labels.collect());
             let condition = policy.check(&secret).err();
             assert_eq!(condition.is_some(), words.is_some(), "{case}: {condition:?}");
-            if let (Some(condition), Some(words)) = (condition, words) {
-                assert!(
-                    condition.message.contains("Secret tax") && condition.message.contains(words),
-                    "{case}: {}",
-                    condition.message
-                );
-                assert!(condition.message.contains(type_) || type_ == "Opaque", "{case}: {}", condition.message);
-                assert_eq!(condition.reason, Reason::ConfigurationInvalid, "{case}");
+            if let (Some(ConditionUpdate { reason, message, .. }), Some(words)) = (condition, words) {
+                assert!(message.contains("Secret tax") && message.contains(words), "{case}: {message}");
+                assert!(message.contains(type_) || type_ == "Opaque", "{case}: {message}");
+                assert_eq!(reason, Reason::ConfigurationInvalid, "{case}");
             }
         }
     }
@@ -220,12 +210,9 @@ mod tests {
             (secret.metadata.namespace, secret.metadata.name) = (Some(namespace.to_owned()), Some(name.to_owned()));
             let condition = policy.check(&secret).err();
             assert_eq!(condition.is_some(), refused, "{case}");
-            if let Some(condition) = condition {
-                assert_eq!(condition.reason, Reason::ConfigurationInvalid, "{case}");
-                assert!(
-                    condition.message.contains("digest key") && condition.message.contains("another Secret"),
-                    "{case}"
-                );
+            if let Some(ConditionUpdate { reason, message, .. }) = condition {
+                assert_eq!(reason, Reason::ConfigurationInvalid, "{case}");
+                assert!(message.contains("digest key") && message.contains("another Secret"), "{case}");
             }
         }
     }

@@ -71,38 +71,32 @@ mod tests {
     use connect_api::error::Failure;
 
     use super::*;
+    use crate::operator::testing::{answered, failure, retry_after};
 
     #[test]
     fn only_a_failure_of_its_own_makes_the_next_pause_longer() {
         let mut backoff = Backoff::default();
         let now = Timestamp::UNIX_EPOCH;
-        let error = |failure, retry_after: u64| ApiError {
-            operation: "getDeploymentByKey",
-            failure,
-            message: String::new(),
-            correlation_id: None,
-            retry_after: (retry_after > 0).then(|| Duration::from_secs(retry_after)),
-        };
-        let own = Failure::Answered { status: 503, codes: Vec::new() };
-        for (failure, retry_after, pause, left) in [
-            (Failure::HeldBack, 3, 3, None),
-            (Failure::HeldBack, 0, 1, None),
-            (own.clone(), 0, 8, Some(8)),
-            (Failure::HeldBack, 5, 5, Some(8)),
-            (own.clone(), 0, 16, Some(16)),
-            (own.clone(), 60, 60, Some(60)),
-            (own.clone(), 96, 96, Some(96)),
+        let held = failure(Failure::HeldBack);
+        let own = answered(503);
+        for (error, pause, left) in [
+            (retry_after(held.clone(), 3_000), 3, None),
+            (held.clone(), 1, None),
+            (own.clone(), 8, Some(8)),
+            (retry_after(held, 5_000), 5, Some(8)),
+            (own.clone(), 16, Some(16)),
+            (retry_after(own.clone(), 60_000), 60, Some(60)),
+            (retry_after(own.clone(), 96_000), 96, Some(96)),
         ] {
             let asked = (1, None);
-            let paused = backoff.failed(asked.clone(), &error(failure.clone(), retry_after), now);
-            assert_eq!(paused.as_secs(), pause, "{failure:?}");
-            assert_eq!(backoff.left(&asked, now).map(|left| left.as_secs()), left, "{failure:?}");
+            assert_eq!(backoff.failed(asked.clone(), &error, now).as_secs(), pause, "{error:?}");
+            assert_eq!(backoff.left(&asked, now).map(|left| left.as_secs()), left, "{error:?}");
         }
         let over = later(now, Duration::from_secs(96));
         assert_eq!(backoff.left(&(1, None), over), None, "the pause is over");
         assert_eq!(backoff.left(&(2, None), now), None, "a change ends the pause");
         backoff.worked();
-        let pause = backoff.failed((2, None), &error(own, 0), now);
+        let pause = backoff.failed((2, None), &own, now);
         assert_eq!(pause.as_secs(), 8, "the first failure after a success");
         backoff.worked();
         assert_eq!(backoff.left(&(2, None), now), None, "a success ends the pause");

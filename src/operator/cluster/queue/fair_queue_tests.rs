@@ -1,4 +1,4 @@
-//! The order of the queue, as tables of events and of the objects that begin to reconcile.
+//! The order of the queue, as tables of events and of the objects that begin to reconcile: `+a1 +a2 > a1; -a1 > a2`.
 
 use super::*;
 
@@ -42,80 +42,47 @@ fn an_object_without_a_namespace_shares_slots_with_no_other() {
 #[test]
 fn slots_are_shared_fairly_between_namespaces() {
     for (case, slots, steps) in [
-        ("a namespace leaves one of three slots", 3, vec![("+a1 +a2 +a3 +a4", "a1 a2"), ("-a2", "a3"), ("+b1", "b1")]),
+        ("a namespace leaves one of three slots", 3, "+a1 +a2 +a3 +a4 > a1 a2; -a2 > a3; +b1 > b1"),
         (
             "a namespace leaves one of two slots, also after another one has used it",
             2,
-            vec![("+a1 +a2 +a3", "a1"), ("+b1 +b2", "b1"), ("-b1", "b2"), ("-b2", ""), ("+c1", "c1"), ("-a1", "a2")],
+            "+a1 +a2 +a3 > a1; +b1 +b2 > b1; -b1 > b2; -b2 >; +c1 > c1; -a1 > a2",
         ),
-        ("two namespaces use two slots, and the third gets the next", 2, vec![("+a1 +b1 +c1", "a1 b1"), ("-b1", "c1")]),
-        ("one slot is for whoever comes", 1, vec![("+a1 +a2", "a1"), ("-a1", "a2"), ("+b1", ""), ("-a2", "b1")]),
+        ("two namespaces use two slots, and the third gets the next", 2, "+a1 +b1 +c1 > a1 b1; -b1 > c1"),
+        ("one slot is for whoever comes", 1, "+a1 +a2 > a1; -a1 > a2; +b1 >; -a2 > b1"),
         (
             "a namespace leaves a quarter of the slots, and another one a quarter of these",
             16,
-            vec![
-                (
-                    "+a1 +a2 +a3 +a4 +a5 +a6 +a7 +a8 +a9 +a10 +a11 +a12 +a13 +a14",
-                    "a1 a2 a3 a4 a5 a6 a7 a8 a9 a10 a11 a12",
-                ),
-                ("+b1 +b2 +b3 +b4", "b1 b2 b3"),
-                ("+c1 +c2", "c1"),
-                ("-a1", ""),
-                ("-a2 -a3", "c2 b4"),
-                ("-b1 -b2 -b3 -c1", "a13 a14"),
-            ],
+            "+a1 +a2 +a3 +a4 +a5 +a6 +a7 +a8 +a9 +a10 +a11 +a12 +a13 +a14 > a1 a2 a3 a4 a5 a6 a7 a8 a9 a10 a11 a12; +b1 +b2 +b3 +b4 > b1 b2 b3; +c1 +c2 > c1; -a1 >; -a2 -a3 > c2 b4; -b1 -b2 -b3 -c1 > a13 a14",
         ),
         (
             "a newcomer gets one of the next slots, however many wait",
             2,
-            vec![
-                ("+c1 +a1 +a2 +a3 +a4 +a5", "c1 a1"),
-                ("+b1 +b2", ""),
-                ("-a1", "a2"),
-                ("-c1", "b1"),
-                ("-b1", "b2"),
-                ("-a2", "a3"),
-            ],
+            "+c1 +a1 +a2 +a3 +a4 +a5 > c1 a1; +b1 +b2 >; -a1 > a2; -c1 > b1; -b1 > b2; -a2 > a3",
         ),
         (
             "several newcomers get slots in the order in which they came",
             3,
-            vec![
-                ("+a1 +d1 +a2 +a3 +a4", "a1 d1"),
-                ("+b1 +c1 +b2", "b1"),
-                ("-a1 -d1", "a2 c1"),
-                ("-b1", "b2"),
-                ("-c1", ""),
-            ],
+            "+a1 +d1 +a2 +a3 +a4 > a1 d1; +b1 +c1 +b2 > b1; -a1 -d1 > a2 c1; -b1 > b2; -c1 >",
         ),
         (
             "equal shares while all wait, and one slot for a third",
             4,
-            vec![
-                ("+a1 +a2 +a3 +a4 +a5 +a6", "a1 a2 a3"),
-                ("+b1 +b2 +b3 +b4", "b1"),
-                ("-a1", ""),
-                ("-a2", "a4"),
-                ("-a3", "b2"),
-                ("-b1", "a5"),
-            ],
+            "+a1 +a2 +a3 +a4 +a5 +a6 > a1 a2 a3; +b1 +b2 +b3 +b4 > b1; -a1 >; -a2 > a4; -a3 > b2; -b1 > a5",
         ),
-        (
-            "a share that no namespace needs is used by others",
-            4,
-            vec![("+a1 +b1 +a2 +a3 +a4", "a1 b1 a2"), ("-b1", "a3"), ("-a1", "a4")],
-        ),
-        ("an object waits once", 1, vec![("+a1 +a2 +a2 +a2", "a1"), ("-a1", "a2"), ("-a2", "")]),
+        ("a share that no namespace needs is used by others", 4, "+a1 +b1 +a2 +a3 +a4 > a1 b1 a2; -b1 > a3; -a1 > a4"),
+        ("an object waits once", 1, "+a1 +a2 +a2 +a2 > a1; -a1 > a2; -a2 >"),
         (
             "an event during a reconcile leads to another one, behind other objects",
             1,
-            vec![("+a1", "a1"), ("+a1 +a1 +a2", ""), ("-a1", "a2"), ("-a2", "a1"), ("-a1", "")],
+            "+a1 > a1; +a1 +a1 +a2 >; -a1 > a2; -a2 > a1; -a1 >",
         ),
-        ("the end of an inactive object frees no slot", 1, vec![("+a1 +a2", "a1"), ("-a2 -b1", ""), ("-a1 -a1", "a2")]),
+        ("the end of an inactive object frees no slot", 1, "+a1 +a2 > a1; -a2 -b1 >; -a1 -a1 > a2"),
     ] {
         let mut queue = FairQueue::new(slots);
-        for (step, begins) in steps {
-            assert_eq!(then(&mut queue, step), begins, "{case}: {step}");
+        for step in steps.split("; ") {
+            let (events, begins) = step.split_once(" >").expect("events, and what begins then");
+            assert_eq!(then(&mut queue, events), begins.trim_start(), "{case}: {step}");
         }
     }
 }

@@ -38,12 +38,12 @@ fn described(before: Option<(i64, i64)>, after: Option<(i64, i64)>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use connect_api::ApiError;
     use connect_api::error::Failure;
 
     use super::super::super::decide::Accepted;
     use super::super::super::persisted::Phase;
     use super::*;
+    use crate::operator::testing::failure;
 
     #[test]
     fn a_sent_call_names_the_record_and_its_versions() {
@@ -61,13 +61,7 @@ mod tests {
 
     #[test]
     fn only_calls_that_may_have_arrived_are_reported() {
-        let error = || ApiError {
-            operation: "createDeployment",
-            failure: Failure::NoAnswer,
-            message: String::new(),
-            correlation_id: None,
-            retry_after: None,
-        };
+        let error = || failure(Failure::NoAnswer);
         let accepted = Response::Accepted(Accepted { id: "one".to_owned(), phase: Phase::Queued });
         for (case, response, error, expected) in [
             ("accepted", accepted, None, Some("Sent the create of deployment tax")),

@@ -80,35 +80,19 @@ mod tests {
         let read = |value| serde_json::from_value::<Frontend>(value).expect("a frontend");
         let shared = json!({"projectName": "shop", "companyName": "example", "tld": ".io", "path": "/cart"});
         let url = json!({"url": "http://127.0.0.1:1", "preset": "Service"});
+        let end = json!({"projectName": "shop", "companyName": "example", "tld": ".rocks", "path": "/cart"});
+        let address = json!({"url": "http://127.0.0.1:1", "preset": "Service", "path": "/cart"});
+        let named = json!({"projectName": "a", "companyName": "b", "preset": "Service"});
+        let preset = json!({"url": "http://127.0.0.1:1", "preset": "Frontastic"});
         for (case, own, shared, expected) in [
-            ("nothing", json!({}), shared.clone(), shared.clone()),
-            (
-                "an end",
-                json!({"tld": ".rocks"}),
-                shared.clone(),
-                json!({"projectName": "shop", "companyName": "example", "tld": ".rocks", "path": "/cart"}),
-            ),
-            (
-                "an address",
-                url.clone(),
-                shared.clone(),
-                json!({"url": "http://127.0.0.1:1", "preset": "Service", "path": "/cart"}),
-            ),
-            (
-                "names instead of an address",
-                json!({"projectName": "a", "companyName": "b"}),
-                url.clone(),
-                json!({"projectName": "a", "companyName": "b", "preset": "Service"}),
-            ),
-            (
-                "a preset",
-                json!({"preset": "Frontastic"}),
-                url,
-                json!({"url": "http://127.0.0.1:1", "preset": "Frontastic"}),
-            ),
+            ("nothing", json!({}), &shared, &shared),
+            ("an end", json!({"tld": ".rocks"}), &shared, &end),
+            ("an address", url.clone(), &shared, &address),
+            ("names instead of an address", json!({"projectName": "a", "companyName": "b"}), &url, &named),
+            ("a preset", json!({"preset": "Frontastic"}), &url, &preset),
         ] {
-            let merged = read(own).or(&read(shared));
-            assert_eq!(serde_json::to_value(merged).expect("JSON"), expected, "{case}");
+            let merged = read(own).or(&read(shared.clone()));
+            assert_eq!(serde_json::to_value(merged).expect("JSON"), *expected, "{case}");
         }
     }
 }

@@ -2,6 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::crd::{PublishAfter, StagedDeployable};
+use crate::operator::testing::merge;
 
 const DIGEST: &str = "v1:aa";
 const AT: &str = "2026-11-22T10:00:00Z";
@@ -60,17 +61,6 @@ fn digest() -> String {
     spec_digest(&check(&json!({})).spec)
 }
 
-fn merge(into: &mut Value, patch: &Value) {
-    match patch {
-        Value::Object(members) if into.is_object() => {
-            for (name, value) in members {
-                merge(&mut into[name], value);
-            }
-        }
-        other => *into = other.clone(),
-    }
-}
-
 fn waits(checks: &[&str], objects: &Objects) -> String {
     let spec = json!({
         "projectRef": {"name": "shop"}, "key": "kit", "name": "Kit", "creator": {"email": "dev@example.com"},
@@ -82,47 +72,36 @@ fn waits(checks: &[&str], objects: &Objects) -> String {
     missing("kit", &spec, &state, objects).join("; ")
 }
 
+/// A condition `Ready` of this generation.
+fn ready(status: &str, reason: &str, generation: i64) -> Value {
+    json!({"status": {"conditions": [{
+        "type": "Ready", "status": status, "reason": reason, "message": "", "observedGeneration": generation,
+        "lastTransitionTime": AT,
+    }]}})
+}
+
 #[test]
 fn a_deployment_proves_a_tag_only_if_it_is_ready_with_exactly_that_tag() {
+    const NOT_RECONCILED: &str = "has not been reconciled";
+    let runs = json!({"type": "Redeploy", "state": "Accepted", "attempt": 1, "generation": 3, "startedAt": AT});
+    let connector = |connector: Value| json!({"spec": {"connector": connector}});
+    let shows = |connector: Value| json!({"status": {"connector": connector}});
+    let published = connector(json!({"stagedRef": null, "key": "kit"}));
     for (case, patch, expected) in [
         ("it is Ready with the tag", json!({}), ""),
-        ("another connector", json!({"spec": {"connector": {"stagedRef": {"name": "other"}}}}), "does not deploy this"),
-        (
-            "the published connector",
-            json!({"spec": {"connector": {"stagedRef": null, "key": "kit"}}}),
-            "stagedRef.name to kit",
-        ),
+        ("another connector", connector(json!({"stagedRef": {"name": "other"}})), "does not deploy this"),
+        ("the published connector", published, "stagedRef.name to kit"),
         ("being deleted", json!({"metadata": {"deletionTimestamp": AT}}), "is being deleted"),
-        ("changed since", json!({"metadata": {"generation": 4}}), "has not been reconciled"),
-        ("never reconciled", json!({"status": null}), "has not been reconciled"),
-        (
-            "an operation runs",
-            json!({"status": {"state": state(&json!({
-                "type": "Redeploy", "state": "Accepted", "attempt": 1, "generation": 3, "startedAt": AT,
-            }))}}),
-            "is not Ready (Deployed)",
-        ),
-        (
-            "failed",
-            json!({"status": {"conditions": [{
-                "type": "Ready", "status": "False", "reason": "DeploymentFailed", "message": "", "observedGeneration": 3,
-                "lastTransitionTime": AT,
-            }]}}),
-            "is not Ready (DeploymentFailed)",
-        ),
-        (
-            "a condition from before",
-            json!({"status": {"conditions": [{
-                "type": "Ready", "status": "True", "reason": "Deployed", "message": "", "observedGeneration": 2,
-                "lastTransitionTime": AT,
-            }]}}),
-            "has not been reconciled",
-        ),
-        ("the tag before", json!({"status": {"connector": {"tag": "1"}}}), "does not run tag 2 yet, but 1"),
-        ("a service that shows no tag", json!({"status": {"connector": {"tag": null}}}), "but an unknown one"),
-        ("another id", json!({"status": {"connector": {"id": "two"}}}), "does not run tag 2 yet"),
-        ("the first version with this tag", json!({"status": {"connector": {"version": 6}}}), ""),
-        ("the same tag in an earlier version", json!({"status": {"connector": {"version": 5}}}), "an earlier version"),
+        ("changed since", json!({"metadata": {"generation": 4}}), NOT_RECONCILED),
+        ("never reconciled", json!({"status": null}), NOT_RECONCILED),
+        ("an operation runs", json!({"status": {"state": state(&runs)}}), "is not Ready (Deployed)"),
+        ("failed", ready("False", "DeploymentFailed", 3), "is not Ready (DeploymentFailed)"),
+        ("a condition from before", ready("True", "Deployed", 2), NOT_RECONCILED),
+        ("the tag before", shows(json!({"tag": "1"})), "does not run tag 2 yet, but 1"),
+        ("a service that shows no tag", shows(json!({"tag": null})), "but an unknown one"),
+        ("another id", shows(json!({"id": "two"})), "does not run tag 2 yet"),
+        ("the first version with this tag", shows(json!({"version": 6})), ""),
+        ("the same tag in an earlier version", shows(json!({"version": 5})), "an earlier version"),
     ] {
         let objects = Objects { deployment: Some(deployment(&patch)), checks: Vec::new() };
         let waits = waits(&[], &objects);
@@ -134,44 +113,28 @@ fn a_deployment_proves_a_tag_only_if_it_is_ready_with_exactly_that_tag() {
 
 #[test]
 fn a_check_proves_a_tag_only_if_it_passed_for_what_its_deployment_has_deployed() {
+    const NOT_YET: &str = "has not passed for this tag yet";
+    let after = |after: Value| json!({"spec": {"after": after}});
+    let checked_for = |checked_for: Value| json!({"status": {"checkedFor": checked_for}});
+    let resumed = json!({"metadata": {"generation": 7}, "status": {"checkedFor": {"specDigest": digest()}}});
+    let mut edited = resumed.clone();
+    merge(&mut edited, &json!({"spec": {"locale": "de-DE"}}));
+    let failed_before = json!({"status": {"outcome": "Failed", "checkedFor": {"deploymentDigest": "v1:bb"}}});
+    let another = after(json!({"deploymentRef": {"name": "other"}}));
     for (case, patch, expected) in [
         ("it passed", json!({}), ""),
-        ("it has no spec.after", json!({"spec": {"after": null}}), "spec.after.deploymentRef.name to preview"),
-        (
-            "it comes after another deployment",
-            json!({"spec": {"after": {"deploymentRef": {"name": "other"}}}}),
-            "does not come after that deployment",
-        ),
-        ("never called", json!({"status": null}), "has not passed for this tag yet"),
-        ("changed since", json!({"metadata": {"generation": 6}}), "has not passed for this tag yet"),
-        (
-            "suspended and resumed since",
-            json!({"metadata": {"generation": 7}, "status": {"checkedFor": {"specDigest": digest()}}}),
-            "",
-        ),
-        (
-            "changed since its digest was stored",
-            json!({"metadata": {"generation": 7}, "spec": {"locale": "de-DE"}, "status": {"checkedFor": {"specDigest": digest()}}}),
-            "has not passed for this tag yet",
-        ),
-        (
-            "for other values",
-            json!({"status": {"checkedFor": {"deploymentDigest": "v1:bb"}}}),
-            "has not passed for this tag yet",
-        ),
-        (
-            "for an earlier deployment",
-            json!({"status": {"checkedFor": {"deploymentAppliedAt": "2026-11-22T09:00:00Z"}}}),
-            "has not passed for this tag yet",
-        ),
-        ("under way", json!({"status": {"outcome": "Sent"}}), "has not passed for this tag yet"),
+        ("it has no spec.after", after(Value::Null), "spec.after.deploymentRef.name to preview"),
+        ("it comes after another deployment", another, "does not come after that deployment"),
+        ("never called", json!({"status": null}), NOT_YET),
+        ("changed since", json!({"metadata": {"generation": 6}}), NOT_YET),
+        ("suspended and resumed since", resumed, ""),
+        ("changed since its digest was stored", edited, NOT_YET),
+        ("for other values", checked_for(json!({"deploymentDigest": "v1:bb"})), NOT_YET),
+        ("for an earlier deployment", checked_for(json!({"deploymentAppliedAt": "2026-11-22T09:00:00Z"})), NOT_YET),
+        ("under way", json!({"status": {"outcome": "Sent"}}), NOT_YET),
         ("failed", json!({"status": {"outcome": "Failed"}}), "did not pass for this tag"),
-        (
-            "failed for other values",
-            json!({"status": {"outcome": "Failed", "checkedFor": {"deploymentDigest": "v1:bb"}}}),
-            "has not passed for this tag yet",
-        ),
-        ("being deleted", json!({"metadata": {"deletionTimestamp": AT}}), "has not passed for this tag yet"),
+        ("failed for other values", failed_before, NOT_YET),
+        ("being deleted", json!({"metadata": {"deletionTimestamp": AT}}), NOT_YET),
     ] {
         let objects = Objects { deployment: Some(deployment(&json!({}))), checks: vec![Some(check(&patch))] };
         let waits = waits(&["cart"], &objects);
@@ -181,6 +144,6 @@ fn a_check_proves_a_tag_only_if_it_passed_for_what_its_deployment_has_deployed()
     let objects = Objects { deployment: Some(deployment(&json!({}))), checks: vec![None] };
     assert_eq!(waits(&["cart"], &objects), "ActionCheck cart is missing");
     let objects = Objects { deployment: None, checks: vec![Some(check(&json!({})))] };
-    let both = "ConnectorDeployment preview is missing; ActionCheck cart has not passed for this tag yet";
+    let both = format!("ConnectorDeployment preview is missing; ActionCheck cart {NOT_YET}");
     assert_eq!(waits(&["cart"], &objects), both, "everything is reported at once");
 }

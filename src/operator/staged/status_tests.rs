@@ -36,24 +36,14 @@ fn record(status: &str, previewable: &str, listed: bool) -> Record {
 
 #[test]
 fn errors_in_a_report_are_not_a_failure_unless_the_status_says_so() {
+    let errors = "SAST and SCA analysis check skipped; Image security analysis check failed (checks that were skipped \
+                  are reported as errors, too)";
+    let refused = format!("PreviewRefused: Permission to deploy this tag as a preview was refused: {errors}");
+    let failed = format!("PublishingFailed: Publishing failed: {errors}");
     for (case, status, previewable, listed, expected) in [
         ("published", "Published", "true", true, "Published: Tag 1 is published"),
-        (
-            "refused as a preview",
-            "Draft",
-            "false",
-            false,
-            "PreviewRefused: Permission to deploy this tag as a preview was refused: SAST and SCA analysis check skipped; \
-             Image security analysis check failed (checks that were skipped are reported as errors, too)",
-        ),
-        (
-            "not published",
-            "Failed",
-            "true",
-            false,
-            "PublishingFailed: Publishing failed: SAST and SCA analysis check skipped; Image security analysis check \
-             failed (checks that were skipped are reported as errors, too)",
-        ),
+        ("refused as a preview", "Draft", "false", false, refused.as_str()),
+        ("not published", "Failed", "true", false, &failed),
     ] {
         let (object, record) = (object(), record(status, previewable, listed));
         let intent = intent::intent(&object);

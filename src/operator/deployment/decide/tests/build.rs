@@ -124,10 +124,9 @@ pub(super) fn fresh() -> Fixture {
     Fixture { persisted: PersistedState::default(), intent: intent(), wanted, observation: ABSENT, transient }
 }
 
-/// The deployment runs, and everything was applied a day ago.
-pub(super) fn live() -> Fixture {
-    let payload = wanted("1", "secret").payload;
-    let applied = Applied {
+/// The result of an operation that sent this and succeeded a day ago.
+pub(super) fn applied(payload: Payload) -> Applied {
+    Applied {
         generation: 1,
         digest: Some(payload.digest),
         outcome: Phase::Deployed,
@@ -140,9 +139,14 @@ pub(super) fn live() -> Fixture {
         uncompared: false,
         accepted: None,
         retained: Names::default(),
-        sources: Sources::default(),
+        sources: payload.sources,
         at: ago(86_400),
-    };
+    }
+}
+
+/// The deployment runs, and everything was applied.
+pub(super) fn live() -> Fixture {
+    let applied = applied(wanted("1", "secret").payload);
     let persisted = PersistedState { id: Some("id-1".into()), applied: Some(applied), ..PersistedState::default() };
     Fixture { persisted, ..fresh() }.sees(Phase::Deployed)
 }
@@ -350,8 +354,17 @@ impl Fixture {
 
     /// Decides at `now` from what was observed earlier.
     pub(super) fn decide_later(&self, observed_at: Timestamp, now: Timestamp) -> Decision {
+        self.input(&key(), observed_at, now)
+    }
+
+    /// Decides with this digest key.
+    pub(super) fn decide_with(&self, digests: &DigestKey) -> Decision {
+        self.input(digests, NOW, NOW)
+    }
+
+    fn input(&self, digests: &DigestKey, observed_at: Timestamp, now: Timestamp) -> Decision {
         let Self { persisted, intent, wanted, observation, transient } = self;
-        let (wanted, digests) = (wanted.as_ref(), &key());
+        let wanted = wanted.as_ref();
         decide(&Input { persisted, intent, wanted, observation, transient, digests, observed_at, now })
     }
 

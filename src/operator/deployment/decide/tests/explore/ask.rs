@@ -1,12 +1,12 @@
 //! Asks the real `decide`, and converts its decision to numbers.
 
+use super::Explorer;
 use super::broken_rules;
 use super::settings::Second;
 use super::world::{ConditionUpdate, Deployment, Resource, Status, Verb};
-use super::{Explorer, NOW};
 use crate::operator::cluster::references::Source;
-use crate::operator::deployment::decide::tests::build::{self, identity, intent, visible};
-use crate::operator::deployment::decide::{Call, CallKind, DesiredPayload, Input, Intent, Outcome, Step, decide};
+use crate::operator::deployment::decide::tests::build::{self, Fixture, identity, intent, visible};
+use crate::operator::deployment::decide::{Call, CallKind, DesiredPayload, Intent, Outcome, Step};
 use crate::operator::deployment::persisted::{
     DeletionPolicy, Observation, ObservedDeployment, Operation, PersistedState, Phase, Sources,
 };
@@ -165,26 +165,12 @@ impl Explorer {
         let reads = !resource.observed && !resource.deleting;
         let wanted = reads.then(|| self.wanted((resource.value, resource.second), question.secret, question.key));
         if let Some(rule) = self.settings.without {
-            broken_rules::before(
-                rule,
-                &mut persisted,
-                &mut intent,
-                &mut transient,
-                &observation,
-                wanted.as_ref(),
-                &digests(question.key),
-            );
+            let (wanted, digests) = (wanted.as_ref(), &digests(question.key));
+            broken_rules::before(rule, &mut persisted, &mut intent, &mut transient, &observation, wanted, digests);
         }
-        let mut decision = decide(&Input {
-            persisted: &persisted,
-            intent: &intent,
-            wanted: wanted.as_ref(),
-            observation: &observation,
-            transient: &transient,
-            digests: &digests(question.key),
-            observed_at: NOW,
-            now: NOW,
-        });
+        let fixture = Fixture { persisted, intent, wanted, observation, transient };
+        let mut decision = fixture.decide_with(&digests(question.key));
+        let Fixture { persisted, intent, observation, .. } = fixture;
         if let Some(rule) = self.settings.without {
             broken_rules::after(rule, &persisted, &intent, &observation, &mut decision);
         }

@@ -35,11 +35,11 @@ use self::ask::{Decided, Question};
 use self::pool::{Map, Pool, Quick, Set};
 use self::settings::{Second, Settings};
 use self::world::{Broken, ConditionUpdate, Deployment, Resource, Status, World};
-use super::build::{NOW, visible};
+use super::build::{NOW, applied, visible};
 use crate::mutex::Mutex;
 use crate::operator::deployment::decide::TransientState;
-use crate::operator::deployment::persisted::{Applied, PersistedState, Phase};
-use crate::operator::values::names::{Names, differences};
+use crate::operator::deployment::persisted::{Applied, PersistedState};
+use crate::operator::values::names::differences;
 
 const TICK: Duration = Duration::from_secs(30);
 const LAG_TICKS: u8 = 2;
@@ -104,23 +104,8 @@ impl Explorer {
             let shows: Vec<_> = shows.iter().map(|(key, value)| (*key, value.as_str())).collect();
             let shows = visible(&shows);
             let differs = ask::digests(0).of_differences(&differences(&wanted.values, &shows));
-            let sent = wanted.payload;
-            let applied = Applied {
-                generation: 1,
-                digest: Some(sent.digest),
-                outcome: Phase::Deployed,
-                serves: true,
-                from_version: None,
-                connector_version: None,
-                rollback: None,
-                differs: differs.clone(),
-                uncompared: false,
-                accepted: differs,
-                retained: Names::default(),
-                names: Some(sent.names),
-                sources: sent.sources,
-                at: NOW - CAP,
-            };
+            let accepted = differs.clone();
+            let applied = Applied { differs, accepted, at: NOW - CAP, ..applied(wanted.payload) };
             let persisted =
                 PersistedState { id: Some(ask::name(1)), applied: Some(applied), ..PersistedState::default() };
             let resource = &mut world.resources[0];

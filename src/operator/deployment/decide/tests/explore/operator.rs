@@ -164,12 +164,8 @@ impl Explorer {
             };
         }
         if next != *world {
-            self.emit(
-                OPERATORS[who],
-                if lagging { "reads the remote, the read lags" } else { "reads the remote" },
-                !lagging,
-                next,
-            );
+            let label = if lagging { "reads the remote, the read lags" } else { "reads the remote" };
+            self.emit(OPERATORS[who], label, !lagging, next);
         }
     }
 
@@ -193,13 +189,8 @@ impl Explorer {
     fn call(&mut self, world: &World, who: usize) {
         let run = world.operators[who].run;
         let mut next = *world;
-        let started = self
-            .persisted_states
-            .get(run.persisted)
-            .operation
-            .as_ref()
-            .expect("the operation is persisted first")
-            .started_at;
+        let operation = &self.persisted_states.get(run.persisted).operation;
+        let started = operation.as_ref().expect("the operation is persisted first").started_at;
         if between(started, NOW) >= LIMIT && self.settings.without != Some(Rule::Deadline) {
             next.operators[who].run = InProgress::default();
             self.emit(OPERATORS[who], "is too late to send", true, next);
@@ -238,23 +229,14 @@ impl Explorer {
             latest: None,
         };
         let call = Call { kind: CallKind::Undeploy, cause };
-        let outcome = apply_response(
-            self.persisted_states.get(run.persisted),
-            self.local_caches.get(transient),
-            &call,
-            answer,
-            NOW,
-        );
+        let (persisted, transient) = (self.persisted_states.get(run.persisted), self.local_caches.get(transient));
+        let outcome = apply_response(persisted, transient, &call, answer, NOW);
         let operator = &mut world.operators[who];
         operator.transient = self.number_memory(outcome.transient);
         operator.run.persisted = self.number_persisted(outcome.persisted);
         operator.run.transient = 0;
-        let undeploys = self
-            .persisted_states
-            .get(run.persisted)
-            .operation
-            .as_ref()
-            .is_some_and(|it| it.kind == OperationType::Undeploy);
+        let operation = &self.persisted_states.get(run.persisted).operation;
+        let undeploys = operation.as_ref().is_some_and(|it| it.kind == OperationType::Undeploy);
         if undeploys && matches!(answer, Response::Accepted(_)) {
             operator.run = InProgress::default();
             return;

@@ -98,11 +98,7 @@ fn redeployed(settings: &Settings, world: &World, call: Request) -> Vec<(Effect,
     let mut late = next;
     late.remote.pending = LAG_TICKS;
     shows_busy(settings, &mut next.remote);
-    let mut outcomes = vec![(Effect::Done, next)];
-    if settings.old_status {
-        outcomes.push((Effect::Done, late));
-    }
-    outcomes
+    vec![(Effect::Done, next), (Effect::Done, late)]
 }
 
 fn shows_busy(settings: &Settings, remote: &mut Deployment) {

@@ -22,38 +22,22 @@ fn holds(scenarios: &[(&str, Settings)]) {
     }
 }
 
-pub(super) const NOTHING: Budget = Budget {
-    specs: 0,
-    secrets: 0,
-    removals: 0,
-    requests: 0,
-    labels: 0,
-    deletions: 0,
-    orphans: 0,
-    suspends: 0,
-    observes: 0,
-    restores: 0,
-    releases: 0,
-    recreations: 0,
-    keys: 0,
-    crashes: 0,
-    stalls: 0,
-    lost: 0,
-    failures: 0,
-    foreign: 0,
-    versions: 0,
-};
+pub(super) fn nothing() -> Budget {
+    Budget::default()
+}
 
 /// One crash of the operator, one lost response.
-pub(super) const ONE: Budget = Budget { crashes: 1, lost: 1, ..NOTHING };
+pub(super) fn one() -> Budget {
+    Budget { crashes: 1, lost: 1, ..nothing() }
+}
 
 #[test]
 fn nothing_is_created_twice_or_forgotten() {
-    let small = Budget { secrets: 1, failures: 1, ..ONE };
+    let small = Budget { secrets: 1, failures: 1, ..one() };
     let full = Budget { specs: 1, ..small };
     let create = Settings { budget: bounds(small, full), ..Settings::default() };
     let lagging = bounds(Budget { failures: 0, ..small }, full);
-    let edited = Settings { budget: bounds(Budget { specs: 1, ..ONE }, full), ..Settings::default() };
+    let edited = Settings { budget: bounds(Budget { specs: 1, ..one() }, full), ..Settings::default() };
     holds(&[
         ("create", create),
         ("create, reads lag", Settings { lag: true, budget: lagging, ..create }),
@@ -63,7 +47,7 @@ fn nothing_is_created_twice_or_forgotten() {
 
 #[test]
 fn each_change_is_one_redeploy() {
-    let small = Budget { specs: 1, failures: 1, ..ONE };
+    let small = Budget { specs: 1, failures: 1, ..one() };
     let full = Budget { secrets: 1, ..small };
     let redeploy = Settings { live: true, budget: bounds(small, full), ..Settings::default() };
     let twice = bounds(Budget { secrets: 1, crashes: 0, failures: 0, ..small }, full);
@@ -79,7 +63,7 @@ fn each_change_is_one_redeploy() {
 
 #[test]
 fn each_change_of_a_secret_is_one_redeploy() {
-    let small = Budget { secrets: 1, versions: 1, ..ONE };
+    let small = Budget { secrets: 1, versions: 1, ..one() };
     let full = Budget { secrets: 2, ..small };
     let redeploy = Settings { live: true, budget: bounds(small, full), ..Settings::default() };
     holds(&[
@@ -91,14 +75,14 @@ fn each_change_of_a_secret_is_one_redeploy() {
 
 #[test]
 fn each_request_is_one_redeploy() {
-    let small = Budget { requests: 2, ..ONE };
+    let small = Budget { requests: 2, ..one() };
     let full = Budget { secrets: 1, ..small };
     holds(&[("request", Settings { live: true, budget: bounds(small, full), ..Settings::default() })]);
 }
 
 #[test]
 fn a_deletion_deletes_the_deployment() {
-    let small = Budget { deletions: 1, ..ONE };
+    let small = Budget { deletions: 1, ..one() };
     let full = Budget { specs: 1, failures: 1, ..small };
     let new = Settings { budget: bounds(small, full), ..Settings::default() };
     let lagging = bounds(Budget { crashes: 0, ..small }, full);
@@ -117,7 +101,7 @@ fn a_deletion_deletes_the_deployment() {
 
 #[test]
 fn deployments_of_other_clients_are_left_alone() {
-    let small = Budget { foreign: 1, secrets: 1, crashes: 0, ..ONE };
+    let small = Budget { foreign: 1, secrets: 1, crashes: 0, ..one() };
     let full = Budget { specs: 1, crashes: 1, ..small };
     let created = Settings {
         budget: bounds(Budget { specs: 1, secrets: 0, ..small }, full),
@@ -135,12 +119,12 @@ fn deployments_of_other_clients_are_left_alone() {
 
 #[test]
 fn an_adopted_or_restored_deployment_stays_managed() {
-    let small = Budget { specs: 1, ..ONE };
+    let small = Budget { specs: 1, ..one() };
     let full = Budget { secrets: 1, ..small };
     let restore = Budget { restores: 1, ..small };
     let restored =
         Settings { live: true, budget: bounds(restore, Budget { restores: 1, ..full }), ..Settings::default() };
-    let deleted = Budget { restores: 1, deletions: 1, ..ONE };
+    let deleted = Budget { restores: 1, deletions: 1, ..one() };
     holds(&[
         ("adopt", Settings { adopt: true, budget: bounds(small, full), ..Settings::default() }),
         ("restore", restored),
@@ -151,13 +135,13 @@ fn an_adopted_or_restored_deployment_stays_managed() {
 #[test]
 fn two_operators_have_the_effect_of_one() {
     let two = |live: bool, budget: Budget| Settings { operators: 2, live, budget, ..Settings::default() };
-    let stale = Budget { stalls: 1, ..NOTHING };
-    let secret = Budget { secrets: 1, ..NOTHING };
-    let deleted = Budget { deletions: 1, ..NOTHING };
+    let stale = Budget { stalls: 1, ..nothing() };
+    let secret = Budget { secrets: 1, ..nothing() };
+    let deleted = Budget { deletions: 1, ..nothing() };
     // Two operators at once are as much as can be explored completely, so larger bounds add one more stale view.
     holds(&[
-        ("two create", two(false, bounds(NOTHING, stale))),
-        ("two redeploy", two(true, Budget { specs: 1, ..NOTHING })),
+        ("two create", two(false, bounds(nothing(), stale))),
+        ("two redeploy", two(true, Budget { specs: 1, ..nothing() })),
         ("two redeploy a secret", two(true, bounds(secret, Budget { secrets: 1, ..stale }))),
         ("two delete", two(true, bounds(deleted, Budget { deletions: 1, ..stale }))),
         ("two create and delete", two(false, deleted)),
@@ -166,7 +150,7 @@ fn two_operators_have_the_effect_of_one() {
 
 #[test]
 fn a_stale_view_after_a_restart_sends_nothing() {
-    let small = Budget { stalls: 1, secrets: 1, ..ONE };
+    let small = Budget { stalls: 1, secrets: 1, ..one() };
     let full = Budget { lost: 2, failures: 1, ..small };
     let live = Settings { live: true, budget: bounds(small, full), ..Settings::default() };
     let deleted = Budget { secrets: 0, deletions: 1, ..small };
@@ -180,7 +164,7 @@ fn a_stale_view_after_a_restart_sends_nothing() {
 
 #[test]
 fn another_resource_of_the_same_name_starts_without_state() {
-    let small = Budget { deletions: 1, releases: 1, recreations: 1, crashes: 0, ..ONE };
+    let small = Budget { deletions: 1, releases: 1, recreations: 1, crashes: 0, ..one() };
     let full = Budget { crashes: 1, ..small };
     let new = Settings { budget: bounds(small, full), ..Settings::default() };
     let live = Settings { live: true, budget: bounds(Budget { secrets: 1, ..small }, full), ..new };
@@ -199,7 +183,7 @@ fn another_resource_of_the_same_name_starts_without_state() {
 
 #[test]
 fn rule_7_a_lost_digest_key_redeploys_nothing() {
-    let small = Budget { keys: 1, secrets: 1, crashes: 0, ..ONE };
+    let small = Budget { keys: 1, secrets: 1, crashes: 0, ..one() };
     let full = Budget { crashes: 1, specs: 1, failures: 1, ..small };
     let live = Settings { live: true, sources: true, budget: bounds(small, full), ..Settings::default() };
     let plain = Budget { specs: 1, secrets: 0, ..small };
@@ -212,14 +196,14 @@ fn rule_7_a_lost_digest_key_redeploys_nothing() {
 
 #[test]
 fn rule_20_suspended_and_observed_resources_change_nothing() {
-    let small = Budget { suspends: 2, secrets: 1, ..ONE };
+    let small = Budget { suspends: 2, secrets: 1, ..one() };
     let full = Budget { deletions: 1, ..small };
     let suspend = Settings { live: true, budget: bounds(small, full), ..Settings::default() };
     let observe = Budget { suspends: 0, observes: 2, ..small };
     let observe = bounds(observe, Budget { suspends: 0, observes: 2, ..full });
     let born = Budget { suspends: 1, secrets: 0, ..small };
     let born = bounds(born, Budget { suspends: 1, deletions: 1, ..small });
-    let watched = Budget { observes: 1, secrets: 0, deletions: 1, ..ONE };
+    let watched = Budget { observes: 1, secrets: 0, deletions: 1, ..one() };
     let watched = bounds(watched, Budget { observes: 2, foreign: 1, ..watched });
     let foreign = Foreign { deletes: true, recreates: true, creates: true, redeploys: false };
     holds(&[
@@ -232,11 +216,11 @@ fn rule_20_suspended_and_observed_resources_change_nothing() {
 
 #[test]
 fn rule_8_a_removed_value_is_retained_and_causes_one_redeploy() {
-    let small = Budget { removals: 2, lost: 1, ..NOTHING };
+    let small = Budget { removals: 2, lost: 1, ..nothing() };
     let full = Budget { secrets: 1, crashes: 1, ..small };
     let plain = Settings { live: true, second: Second::Plain, budget: bounds(small, full), ..Settings::default() };
-    let changed = Budget { removals: 1, specs: 1, ..ONE };
-    let rotated = Budget { removals: 1, secrets: 1, ..ONE };
+    let changed = Budget { removals: 1, specs: 1, ..one() };
+    let rotated = Budget { removals: 1, secrets: 1, ..one() };
     let with = |small: Budget, settings: Settings| Settings { budget: bounds(small, full), ..settings };
     let foreign = Foreign { redeploys: true, ..Foreign::default() };
     holds(&[
@@ -246,11 +230,11 @@ fn rule_8_a_removed_value_is_retained_and_causes_one_redeploy() {
         ("removed, and another value changes", with(changed, plain)),
         ("removed, and a secret changes", with(rotated, Settings { second: Second::Hidden, ..plain })),
         ("removed, reads lag", with(changed, Settings { lag: true, ..plain })),
-        ("removed while it is created", with(Budget { removals: 1, ..ONE }, Settings { live: false, ..plain })),
+        ("removed while it is created", with(Budget { removals: 1, ..one() }, Settings { live: false, ..plain })),
         ("removed, drift is corrected", Settings { correct: true, ..plain }),
         (
             "removed, somebody redeploys",
-            Settings { foreign, ..with(Budget { removals: 1, foreign: 1, ..NOTHING }, plain) },
+            Settings { foreign, ..with(Budget { removals: 1, foreign: 1, ..nothing() }, plain) },
         ),
         ("removed, a remote that replaces", Settings { replaces: true, ..with(rotated, plain) }),
     ]);
@@ -259,7 +243,7 @@ fn rule_8_a_removed_value_is_retained_and_causes_one_redeploy() {
 #[test]
 fn drift_is_corrected_once() {
     let foreign = Foreign { redeploys: true, deletes: true, recreates: true, creates: true };
-    let small = Budget { foreign: 1, crashes: 0, ..ONE };
+    let small = Budget { foreign: 1, crashes: 0, ..one() };
     // Two changes by another client are too many: what it changes before the response to the create arrives is not
     // recognized.
     let full = Budget { crashes: 1, ..small };
@@ -270,7 +254,7 @@ fn drift_is_corrected_once() {
 /// Without lost responses: a value that the remote shows differently cannot be recognized, which costs a redeploy.
 #[test]
 fn a_remote_that_normalises_causes_no_loop() {
-    let small = Budget { specs: 1, secrets: 1, ..NOTHING };
+    let small = Budget { specs: 1, secrets: 1, ..nothing() };
     let full = Budget { requests: 1, failures: 1, ..small };
     let live = Settings { live: true, normalises: true, budget: bounds(small, full), ..Settings::default() };
     holds(&[
@@ -283,12 +267,12 @@ fn a_remote_that_normalises_causes_no_loop() {
 #[test]
 fn a_response_that_arrives_after_an_edit_still_counts() {
     let with = |small: Budget, more: Budget, settings: Settings| Settings { budget: bounds(small, more), ..settings };
-    let label = Budget { labels: 1, ..NOTHING };
-    let labelled = Budget { labels: 1, ..ONE };
+    let label = Budget { labels: 1, ..nothing() };
+    let labelled = Budget { labels: 1, ..one() };
     let new = Settings::default();
     let live = Settings { live: true, ..new };
     let (two, two_live) = (Settings { operators: 2, ..new }, Settings { operators: 2, ..live });
-    let recreated = Budget { releases: 1, deletions: 1, recreations: 1, ..NOTHING };
+    let recreated = Budget { releases: 1, deletions: 1, recreations: 1, ..nothing() };
     holds(&[
         ("edited, create", with(label, labelled, new)),
         ("edited, redeploy", with(Budget { secrets: 1, ..label }, Budget { specs: 1, ..labelled }, live)),
@@ -308,26 +292,26 @@ fn a_response_that_arrives_after_an_edit_still_counts() {
 fn rule_4_of_two_resources_that_want_one_key_one_has_it() {
     let contested = Settings { operators: 2, contested: true, ..Settings::default() };
     let live = Settings { live: true, ..contested };
-    let deleted = Budget { deletions: 1, ..NOTHING };
-    let late = Budget { observes: 1, lost: 1, ..NOTHING };
+    let deleted = Budget { deletions: 1, ..nothing() };
+    let late = Budget { observes: 1, lost: 1, ..nothing() };
     let first_observed = Settings { observed: true, ..contested };
     let with = |small: Budget, more: Budget, settings: Settings| Settings { budget: bounds(small, more), ..settings };
     holds(&[
-        ("contested, new", with(NOTHING, Budget { secrets: 1, ..ONE }, contested)),
+        ("contested, new", with(nothing(), Budget { secrets: 1, ..one() }, contested)),
         (
             "contested, a response is lost",
-            with(Budget { lost: 1, ..NOTHING }, Budget { lost: 2, ..NOTHING }, contested),
+            with(Budget { lost: 1, ..nothing() }, Budget { lost: 2, ..nothing() }, contested),
         ),
-        ("contested, live", with(Budget { secrets: 1, ..NOTHING }, Budget { secrets: 1, specs: 1, ..ONE }, live)),
-        ("contested, deleted", with(deleted, Budget { deletions: 2, lost: 1, ..NOTHING }, contested)),
-        ("contested, live and deleted", with(deleted, Budget { deletions: 2, ..ONE }, live)),
+        ("contested, live", with(Budget { secrets: 1, ..nothing() }, Budget { secrets: 1, specs: 1, ..one() }, live)),
+        ("contested, deleted", with(deleted, Budget { deletions: 2, lost: 1, ..nothing() }, contested)),
+        ("contested, live and deleted", with(deleted, Budget { deletions: 2, ..one() }, live)),
         (
             "contested, restored",
-            with(Budget { restores: 1, ..NOTHING }, Budget { restores: 1, secrets: 1, ..ONE }, live),
+            with(Budget { restores: 1, ..nothing() }, Budget { restores: 1, secrets: 1, ..one() }, live),
         ),
         (
             "contested, observed",
-            with(Budget { observes: 2, ..NOTHING }, Budget { observes: 2, secrets: 1, ..ONE }, live),
+            with(Budget { observes: 2, ..nothing() }, Budget { observes: 2, secrets: 1, ..one() }, live),
         ),
         ("contested, observed first", with(late, Budget { deletions: 1, ..late }, first_observed)),
     ]);

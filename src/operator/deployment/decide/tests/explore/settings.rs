@@ -39,8 +39,6 @@ pub(super) struct Settings {
     pub(super) replaces: bool,
     /// The version grows with each change of the status.
     pub(super) version_counts_statuses: bool,
-    /// After a redeploy the earlier status may show for a while.
-    pub(super) old_status: bool,
     /// What happens to a response if the resource was changed since its operation was persisted.
     pub(super) conflict: Conflict,
     /// A rule that is broken.
@@ -68,7 +66,6 @@ impl Default for Settings {
             second: Second::None,
             replaces: false,
             version_counts_statuses: false,
-            old_status: true,
             conflict: Conflict::Compared,
             without: None,
         }

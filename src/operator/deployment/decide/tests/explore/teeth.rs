@@ -1,14 +1,16 @@
 //! Breaks each rule of the protocol: the property that depends on it must detect that.
 
 use super::explore;
-use super::scenarios::{NOTHING, ONE};
+use super::scenarios::{nothing, one};
 use super::settings::{Budget, Conflict, Foreign, Rule, Second, Settings};
 
 /// Number of steps that is enough to detect each broken rule.
 const ENOUGH: usize = 40_000;
 
 /// Two operators that begin without state, and a resource that is created again.
-const RECREATED: Budget = Budget { deletions: 1, releases: 1, recreations: 1, ..NOTHING };
+fn recreated() -> Budget {
+    Budget { deletions: 1, releases: 1, recreations: 1, ..nothing() }
+}
 
 fn new(budget: Budget) -> Settings {
     Settings { budget, ..Settings::default() }
@@ -28,24 +30,24 @@ fn lags(settings: Settings) -> Settings {
 
 /// Returns each rule, a world that needs it, and the property that breaks without it.
 fn rules() -> Vec<(Rule, Settings, &'static str)> {
-    let secret = Budget { secrets: 1, ..NOTHING };
-    let deleted = Budget { deletions: 1, ..ONE };
-    let lost = Budget { lost: 1, ..NOTHING };
+    let secret = Budget { secrets: 1, ..nothing() };
+    let deleted = Budget { deletions: 1, ..one() };
+    let lost = Budget { lost: 1, ..nothing() };
     let creates = Foreign { creates: true, ..Foreign::default() };
-    let contested = Settings { contested: true, ..two(new(NOTHING)) };
+    let contested = Settings { contested: true, ..two(new(nothing())) };
     let redeploys = Foreign { redeploys: true, ..Foreign::default() };
-    let stranger = Budget { specs: 1, foreign: 1, ..NOTHING };
-    let removed = Budget { removals: 1, ..NOTHING };
+    let stranger = Budget { specs: 1, foreign: 1, ..nothing() };
+    let removed = Budget { removals: 1, ..nothing() };
     vec![
-        (Rule::ResourceVersions, two(new(NOTHING)), "FORGOTTEN"),
+        (Rule::ResourceVersions, two(new(nothing())), "FORGOTTEN"),
         (Rule::OperationFirst, live(Budget { crashes: 1, ..secret }), "TOO-MANY"),
-        (Rule::OperationFirst, new(ONE), "FORGOTTEN"),
+        (Rule::OperationFirst, new(one()), "FORGOTTEN"),
         (Rule::Deadline, new(Budget { deletions: 1, ..lost }), "ORPHAN"),
         (Rule::Calm, new(deleted), "ORPHAN"),
         (Rule::Identity, Settings { foreign: creates, ..new(stranger) }, "STRANGER"),
         (Rule::Fit, Settings { foreign: creates, ..new(Budget { lost: 1, ..stranger }) }, "STUCK"),
         (Rule::SeenBusy, live(secret), "READY-WRONG"),
-        (Rule::TwoAbsences, lags(new(NOTHING)), "FORGOTTEN"),
+        (Rule::TwoAbsences, lags(new(nothing())), "FORGOTTEN"),
         (
             Rule::ForgottenDigest,
             Settings { back: true, foreign: redeploys, ..live(Budget { secrets: 2, foreign: 1, ..lost }) },
@@ -53,8 +55,8 @@ fn rules() -> Vec<(Rule, Settings, &'static str)> {
         ),
         (Rule::OutstandingCreate, new(deleted), "ORPHAN"),
         (Rule::OldReads, lags(live(Budget { failures: 1, ..secret })), "READY-WRONG"),
-        (Rule::HandledRequest, live(Budget { requests: 1, ..NOTHING }), "TOO-MANY"),
-        (Rule::UnknownDigest, Settings { sources: true, ..live(Budget { keys: 1, ..NOTHING }) }, "TOO-MANY"),
+        (Rule::HandledRequest, live(Budget { requests: 1, ..nothing() }), "TOO-MANY"),
+        (Rule::UnknownDigest, Settings { sources: true, ..live(Budget { keys: 1, ..nothing() }) }, "TOO-MANY"),
         (Rule::Retained, Settings { second: Second::Secured, ..live(removed) }, "STUCK"),
         (Rule::Retained, Settings { second: Second::Hidden, ..live(Budget { secrets: 1, ..removed }) }, "STUCK"),
         (Rule::AnsweredUndeploy, lags(new(deleted)), "ORPHAN"),
@@ -72,12 +74,12 @@ fn every_broken_rule_is_detected() {
     let broken = rules().into_iter().map(|(rule, settings, property)| {
         (format!("without {rule:?}"), Settings { without: Some(rule), ..settings }, property)
     });
-    let normalises = Settings { normalises: true, ..new(Budget { labels: 1, ..NOTHING }) };
+    let normalises = Settings { normalises: true, ..new(Budget { labels: 1, ..nothing() }) };
     let conflicts = [
         (Conflict::Lost, normalises, "FORGOTTEN"),
-        (Conflict::Forced, two(new(NOTHING)), "FORGOTTEN"),
-        (Conflict::Forced, new(RECREATED), "TOO-MANY"),
-        (Conflict::ComparedWithoutUid, two(new(RECREATED)), "STUCK"),
+        (Conflict::Forced, two(new(nothing())), "FORGOTTEN"),
+        (Conflict::Forced, new(recreated()), "TOO-MANY"),
+        (Conflict::ComparedWithoutUid, two(new(recreated())), "STUCK"),
     ]
     .map(|(conflict, settings, property)| {
         (format!("responses {conflict:?}"), Settings { conflict, ..settings }, property)

@@ -207,19 +207,8 @@ impl Hash for World {
     /// and most worlds are mostly empty.
     fn hash<H: Hasher>(&self, state: &mut H) {
         let mut quick = Quick::default();
-        let Self {
-            resources: [resource, other],
-            operators,
-            secret,
-            key,
-            remote,
-            before,
-            lag,
-            next_id,
-            flying,
-            budget,
-            ..
-        } = self;
+        let Self { resources: [resource, other], operators, secret, key, remote, before, .. } = self;
+        let Self { lag, next_id, flying, budget, .. } = self;
         let Self { redeploys, allowed, created, let_go, owed, adopted, foreign_recent, broken, .. } = self;
         (resource, other.exists, secret, key, remote.id, before.id, lag, next_id, budget).hash(&mut quick);
         (redeploys, allowed, created, let_go, owed, adopted, foreign_recent, broken).hash(&mut quick);

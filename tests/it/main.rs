@@ -14,7 +14,6 @@ mod described;
 mod dev_server;
 mod documentation;
 mod golden;
-mod imports;
 mod local_plan;
 mod official_client;
 mod release;

@@ -11,24 +11,11 @@ const FOR_TESTS: &str = "test-support";
 pub(crate) struct Source {
     /// Its path below `src/`; for another crate: the name of the crate, and its path below that crate's `src/`.
     pub(crate) path: String,
-    /// Name of its crate, with a slash; empty for the root package.
-    pub(crate) crate_name: String,
-    /// Its path.
-    pub(crate) file: PathBuf,
     /// Its tokens: identifiers, literals, brackets and signs; `::` is one.
     pub(crate) words: Vec<String>,
-    /// The tokens of its attributes.
-    pub(crate) attributes: Vec<String>,
 }
 
 impl Source {
-    /// Returns the path of its module, from the root of the crate.
-    pub(crate) fn module(&self) -> Vec<String> {
-        let path = self.path[self.crate_name.len()..].trim_end_matches(".rs");
-        let path = path.strip_suffix("/mod").unwrap_or(path);
-        path.split('/').filter(|name| *name != "lib").map(str::to_owned).collect()
-    }
-
     /// Whether it is in this folder, or is the file of that name.
     pub(crate) fn is_below(&self, place: &str) -> bool {
         let path = self.path.strip_suffix(".rs").unwrap_or(&self.path);
@@ -100,18 +87,18 @@ fn of_crate(name: &str, root: &Path) -> Vec<Source> {
     let Reader { found, only_for_tests } = reader;
     let of_tests =
         |path: &Path| only_for_tests.iter().any(|test| path == test || path.starts_with(test.with_extension("")));
-    let found = found.into_iter().filter(|(path, ..)| !of_tests(path));
+    let found = found.into_iter().filter(|(path, _)| !of_tests(path));
     found
-        .map(|(file, words, attributes)| {
-            let path = format!("{name}{}", file.strip_prefix(root).unwrap().to_str().unwrap());
-            Source { path, crate_name: name.to_owned(), file, words, attributes }
+        .map(|(file, words)| Source {
+            path: format!("{name}{}", file.strip_prefix(root).unwrap().to_str().unwrap()),
+            words,
         })
         .collect()
 }
 
 struct Reader {
-    /// Files, with their tokens and those of their attributes.
-    found: Vec<(PathBuf, Vec<String>, Vec<String>)>,
+    /// Files, with their tokens.
+    found: Vec<(PathBuf, Vec<String>)>,
     /// Files whose `mod` line is under `#[cfg(test)]`.
     only_for_tests: BTreeSet<PathBuf>,
 }
@@ -124,15 +111,15 @@ impl Reader {
                 self.folder(&path);
             } else if path.extension().is_some_and(|end| end == "rs") {
                 let all = words(&std::fs::read_to_string(&path).unwrap());
-                let (program, attributes) = self.without_tests(&path, &all);
-                self.found.push((path, program, attributes));
+                let program = self.without_tests(&path, &all);
+                self.found.push((path, program));
             }
         }
     }
 
-    /// Returns the tokens that are not under `#[cfg(test)]`, and apart from them those of attributes.
-    fn without_tests(&mut self, file: &Path, mut rest: &[String]) -> (Vec<String>, Vec<String>) {
-        let (mut kept, mut attributes) = (Vec::new(), Vec::new());
+    /// Returns the tokens that are neither attributes nor under `#[cfg(test)]`.
+    fn without_tests(&mut self, file: &Path, mut rest: &[String]) -> Vec<String> {
+        let mut kept = Vec::new();
         while let Some((word, after)) = rest.split_first() {
             rest = after;
             if word != "#" {
@@ -152,11 +139,9 @@ impl Reader {
                 let skipped = item(rest);
                 self.note(file, skipped, path);
                 rest = &rest[skipped.len()..];
-            } else {
-                attributes.extend_from_slice(attribute);
             }
         }
-        (kept, attributes)
+        kept
     }
 
     /// Records which file a `mod name;` declares.

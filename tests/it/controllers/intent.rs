@@ -3,11 +3,7 @@
 use connect_api::Selector;
 use connect_operator::crd::DeletionPolicy;
 use connect_operator::crd::StagedConnector;
-use connect_operator::crd::shared::RemoteIdentity;
-use connect_operator::names;
-use connect_operator::operator::context::Project;
-use connect_operator::operator::deployment::intent::{Target, deletion, desired_identity, intent, target};
-use connect_operator::operator::reconcile::request;
+use connect_operator::operator::deployment::intent::{Target, deletion, target};
 use connect_operator::operator::remote::RegistryKey;
 use connect_operator::operator::reporting::conditions::ConditionUpdate;
 use connect_operator::operator::reporting::reason::Reason;
@@ -16,15 +12,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::json;
 
 use super::resource;
-
-fn project() -> Project {
-    Project {
-        identity: RemoteIdentity { api_url: "https://connect.test".into(), project_key: "demo".into() },
-        region: "europe-west1.gcp".into(),
-        http_api_url: "https://api.europe-west1.gcp.commercetools.com".into(),
-        remote: Err(ConditionUpdate::new(Reason::Queued, "not needed here")),
-    }
-}
 
 #[test]
 fn a_staged_ref_resolves_to_the_result_of_its_connector_staged() {
@@ -92,18 +79,4 @@ fn rule_23_an_install_may_have_another_default_which_the_spec_overrides() {
         object.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
         assert_eq!(deletion(&object, install), Some(expected), "{case}");
     }
-}
-
-#[test]
-fn rules_3_and_11_annotations_are_read_and_long_ones_cut() {
-    let mut object = resource(&json!({}));
-    assert_eq!(request(&object, names::REDEPLOY_REQUESTED_AT), None);
-    let annotations = [(names::REMOTE_ID, "id".to_owned()), (names::REDEPLOY_REQUESTED_AT, "é".repeat(300))];
-    object.metadata.annotations = Some(annotations.map(|(name, value)| (name.to_owned(), value)).into());
-    object.metadata.generation = Some(5);
-    let intent = intent(&object, &desired_identity(&object, &project()), None, None);
-    assert_eq!(intent.remote_id.as_deref(), Some("id"));
-    assert_eq!(intent.redeploy_request, Some("é".repeat(256)), "the bound of the status");
-    assert_eq!(intent.generation, 5);
-    assert_eq!(request(&object, names::RECONCILE_REQUESTED_AT), None);
 }

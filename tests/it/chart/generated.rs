@@ -66,17 +66,6 @@ fn braces_in_a_description_are_not_taken_for_a_template() {
 }
 
 #[test]
-fn crds_are_left_out_or_kept_as_configured() {
-    let crds = |arguments: &[&str]| {
-        let all = helm::manifests(arguments).into_iter();
-        all.filter(|it| it["kind"] == "CustomResourceDefinition").collect::<Vec<Value>>()
-    };
-    assert!(crds(&["--set", "crds.enabled=false"]).is_empty());
-    let without_keep = crds(&["--set", "crds.keep=false"]);
-    assert!(!without_keep.is_empty() && without_keep.iter().all(|crd| crd["metadata"]["annotations"].is_null()));
-}
-
-#[test]
 fn chart_and_application_have_the_version_of_the_package() {
     let chart = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(helm::CHART).join("Chart.yaml"));
     let chart: Value = serde_saphyr::from_str(&chart.unwrap()).unwrap();

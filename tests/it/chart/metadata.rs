@@ -46,22 +46,6 @@ fn artifact_hub_lists_the_crds_that_the_code_generates() {
 }
 
 #[test]
-fn helm_and_artifact_hub_get_what_they_show() {
-    let chart = chart();
-    assert_eq!(chart["home"], REPOSITORY);
-    assert_eq!(chart["sources"], serde_json::json!([REPOSITORY]));
-    assert!(chart["maintainers"][0]["name"].is_string());
-    let annotations = &chart["annotations"];
-    assert_eq!(annotations["artifacthub.io/license"], "Apache-2.0");
-    assert_eq!(annotations["artifacthub.io/operator"], "true");
-    for change in annotation("changes").as_array().expect("a list") {
-        let kinds = ["added", "changed", "deprecated", "removed", "fixed", "security"];
-        assert!(kinds.contains(&change["kind"].as_str().unwrap_or_default()), "{change}");
-        assert!(change["description"].as_str().is_some_and(|text| !text.is_empty()), "{change}");
-    }
-}
-
-#[test]
 fn links_of_the_chart_lead_to_files_of_the_project() {
     let chart = chart();
     let icon = chart["icon"].as_str().expect("an icon");

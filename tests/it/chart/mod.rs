@@ -1,9 +1,9 @@
 //! The chart and what is generated from it, without a cluster. Next: `tests/apiserver/chart/` for tests with an API
 //! server.
 
+mod changes;
 mod deploy;
 mod generated;
-mod globals;
 mod image;
 mod kube_state_metrics;
 mod metadata;

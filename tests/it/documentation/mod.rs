@@ -5,10 +5,8 @@ mod argocd;
 mod book;
 #[cfg(feature = "local-cluster")]
 mod command_line;
-mod commands;
 mod dev_server;
 mod diagrams;
-mod links;
 mod metrics;
 pub(crate) mod reasons;
 mod reference;

@@ -9,133 +9,22 @@ use connect_operator::operator::reporting::reason::{ConditionState, Reason};
 use crate::golden::assert_golden_parts;
 use crate::sources;
 
-/// Reasons that a `ConnectProject` can have.
-const PROJECT: &[Reason] = &[
-    Reason::Available,
-    Reason::Queued,
-    Reason::InUse,
-    Reason::SecretMissing,
-    Reason::CredentialsNotKept,
-    Reason::KubernetesError,
-    Reason::ServiceUnavailable,
-    Reason::Throttled,
-    Reason::ConfigurationInvalid,
-    Reason::PermissionMissing,
-    Reason::ProjectNotFound,
-    Reason::CredentialsRejected,
-];
+/// The page, whose tables say which kind can have which reason.
+const PAGE: &str = include_str!("../../../docs/conditions.md");
 
-/// Reasons that the condition `Verified` of a `ConnectorDeployment` can have.
-const VERIFIED: &[Reason] = &[
-    Reason::Verified,
-    Reason::NotChecked,
-    Reason::NotFound,
-    Reason::WrongDestination,
-    Reason::SecretMissing,
-    Reason::KubernetesError,
-    Reason::ConfigurationInvalid,
-    Reason::PermissionMissing,
-    Reason::CredentialsRejected,
-];
-
-/// Reasons that an `ActionCheck` can have.
-const CHECK: &[Reason] = &[
-    Reason::CheckPassed,
-    Reason::Checking,
-    Reason::DeploymentNotReady,
-    Reason::Suspended,
-    Reason::SecretMissing,
-    Reason::ProjectMissing,
-    Reason::ProjectNotAllowed,
-    Reason::FrontendUnavailable,
-    Reason::CheckFailing,
-    Reason::CheckFailed,
-    Reason::AnswerLost,
-    Reason::HostNotAllowed,
-    Reason::ConfigurationInvalid,
-    Reason::InternalError,
-    Reason::KubernetesError,
-];
-
-/// Reasons that a `ConnectorStaged` can have.
-const STAGED: &[Reason] = &[
-    Reason::Published,
-    Reason::Previewable,
-    Reason::Staged,
-    Reason::Staging,
-    Reason::Updating,
-    Reason::PreviewRequested,
-    Reason::Publishing,
-    Reason::InCertification,
-    Reason::Deleting,
-    Reason::Queued,
-    Reason::Suspended,
-    Reason::ProjectMissing,
-    Reason::ProjectNotAllowed,
-    Reason::ProjectNotReady,
-    Reason::ServiceUnavailable,
-    Reason::Throttled,
-    Reason::TakesTooLong,
-    Reason::AwaitingProof,
-    Reason::InternalError,
-    Reason::KubernetesError,
-    Reason::PublishingFailed,
-    Reason::PreviewRefused,
-    Reason::RepositoryInvalid,
-    Reason::CannotBeChanged,
-    Reason::ConfigurationInvalid,
-    Reason::RequestRejected,
-    Reason::KeyTaken,
-    Reason::KeyConflict,
-    Reason::IdentityChanged,
-    Reason::RemoteDisappeared,
-    Reason::PermissionMissing,
-    Reason::CredentialsRejected,
-];
-
-/// Reasons that a `ConnectorDeployment` cannot have.
-const NO_DEPLOYMENT: &[Reason] = &[
-    Reason::Available,
-    Reason::InUse,
-    Reason::CredentialsNotKept,
-    Reason::Verified,
-    Reason::NotFound,
-    Reason::WrongDestination,
-    Reason::Published,
-    Reason::Previewable,
-    Reason::Staged,
-    Reason::Staging,
-    Reason::Updating,
-    Reason::PreviewRequested,
-    Reason::Publishing,
-    Reason::InCertification,
-    Reason::Deleting,
-    Reason::PublishingFailed,
-    Reason::PreviewRefused,
-    Reason::CannotBeChanged,
-    Reason::AwaitingProof,
-    Reason::CheckPassed,
-    Reason::Checking,
-    Reason::DeploymentNotReady,
-    Reason::FrontendUnavailable,
-    Reason::CheckFailing,
-    Reason::CheckFailed,
-    Reason::AnswerLost,
-    Reason::HostNotAllowed,
-];
+/// Returns the reasons in a table of the page.
+fn listed(part: &str) -> Vec<Reason> {
+    let (_, rest) = PAGE.split_once(&format!("<!-- generated: {part} -->")).expect(part);
+    let links = rest.split("<!-- end").next().unwrap_or_default().split("](troubleshooting.md#");
+    links.filter_map(|before| Reason::parse(before.rsplit('[').next()?)).collect()
+}
 
 /// Returns each kind that users write, with its possible reasons.
 pub(crate) fn of_kinds() -> [(&'static str, Vec<Reason>); 5] {
-    let given = given();
-    let deployment = Reason::ALL.iter().filter(|reason| given.contains(reason.as_str())).copied();
-    let deployment = deployment.filter(|reason| !NO_DEPLOYMENT.contains(reason)).collect();
-    [
-        ("ConnectProject", PROJECT.to_vec()),
-        ("ClusterConnectProject", PROJECT.to_vec()),
-        ("ConnectorDeployment", deployment),
-        ("ConnectorStaged", STAGED.to_vec()),
-        ("ActionCheck", CHECK.to_vec()),
-    ]
+    let of = |kind| (kind, listed(kind));
+    // A ClusterConnectProject has the reasons of a ConnectProject.
+    let shared = ("ClusterConnectProject", listed("ConnectProject"));
+    [of("ConnectProject"), shared, of("ConnectorDeployment"), of("ConnectorStaged"), of("ActionCheck")]
 }
 
 const STATES: [ConditionState; 6] = [
@@ -149,24 +38,25 @@ const STATES: [ConditionState; 6] = [
 
 #[test]
 fn the_page_of_conditions_lists_every_reason_that_the_code_uses() {
-    let mut parts = vec![("states", states()), ("Verified", beside("Verified", VERIFIED))];
-    // A ClusterConnectProject has the reasons of a ConnectProject.
+    let verified = listed("Verified");
     let kinds = of_kinds().into_iter().filter(|(kind, _)| *kind != "ClusterConnectProject");
-    parts.extend(kinds.map(|(kind, reasons)| (kind, table(&reasons))));
+    let kinds: Vec<_> = kinds.collect();
+    for reason in Reason::ALL {
+        let somewhere = kinds.iter().any(|(_, reasons)| reasons.contains(reason)) || verified.contains(reason);
+        assert!(somewhere, "no table of docs/conditions.md lists {reason}: add it to those of its kinds");
+    }
+    let mut parts = vec![("states", states()), ("Verified", beside("Verified", &verified))];
+    parts.extend(kinds.iter().map(|(kind, reasons)| (*kind, table(reasons))));
     assert_golden_parts("docs/conditions.md", &parts);
-}
-
-#[test]
-fn the_code_uses_every_reason() {
-    let given = given();
+    let controllers = sources::all().iter().filter(|source| source.is_below("operator"));
+    let given: BTreeSet<_> = controllers.flat_map(|source| source.uses_of("Reason")).collect();
     let unused: Vec<_> = Reason::ALL.iter().filter(|reason| !given.contains(reason.as_str())).collect();
-    assert_eq!(unused, Vec::<&Reason>::new());
+    assert_eq!(unused, Vec::<&Reason>::new(), "reasons that the code does not use");
 }
 
 #[test]
 fn the_table_of_events_lists_every_reason_that_no_condition_has() {
-    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/conditions.md")).unwrap();
-    let (_, section) = page.split_once("\n## Events\n").expect("a section");
+    let (_, section) = PAGE.split_once("\n## Events\n").expect("a section");
     let section = section.split_once("\n## ").expect("another section").0;
     let cells: Vec<_> = section.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next()).collect();
     let listed = |reason: &str| cells.iter().any(|cell| cell.contains(&format!("`{reason}`")));
@@ -188,17 +78,6 @@ fn every_sentence_says_enough_to_act_on() {
             assert!(sentence.contains(':'), "{reason} needs a user, and names no remedy");
         }
     }
-}
-
-/// Returns the reasons that the code uses: every `Reason::Name` of the controllers.
-fn given() -> BTreeSet<String> {
-    let mut given = BTreeSet::new();
-    for source in sources::all().iter().filter(|source| source.is_below("operator")) {
-        for words in source.words.windows(3).filter(|words| words[..2] == ["Reason", "::"]) {
-            given.insert(words[2].clone());
-        }
-    }
-    given
 }
 
 /// Returns what a condition state looks like: its meaning, `Ready`, the condition beside it, and what kstatus makes of

@@ -1,4 +1,4 @@
-//! Scopes on pages and in messages: only those of the one table (`connect/scopes.rs`), in its combinations.
+//! Scopes on pages: only those of the one table (`scopes.rs` of `crates/connect-api`).
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -9,16 +9,12 @@ use connect_api::scopes::{MANAGE_PROJECT, Right};
 use dev_server::DESCRIPTION;
 
 use crate::golden::assert_golden_parts;
-use crate::sources;
 
 /// Scopes that only a connector's own API client has, in examples.
 const OF_CONNECTORS: &[&str] = &["manage_orders", "view_products"];
 /// Folders and files with texts for users.
 const PAGES: &[&str] =
     &["docs", "charts", "deploy", "examples", "crds", "README.md", "CHANGELOG.md", "crates/dev-server/src"];
-/// Files whose messages may name scopes directly: the table, and sentences that a page repeats.
-const TABLES: &[&str] = &["connect-api/scopes.rs", "operator/reporting/reason.rs"];
-
 /// A task for which a user creates an API client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Task {
@@ -95,31 +91,18 @@ fn the_page_of_connectproject_names_the_scopes_of_each_right_and_task() {
 }
 
 #[test]
-fn no_page_names_a_scope_or_a_combination_that_the_table_does_not_have() {
+fn no_page_names_a_scope_that_the_table_does_not_have() {
+    let known: BTreeSet<_> = Right::ALL.iter().flat_map(|right| right.scopes()).chain(OF_CONNECTORS).copied().collect();
     let mut found = 0;
     for path in pages() {
         let text = std::fs::read_to_string(root().join(&path)).expect("a text");
-        for statement in statements(&path, &text) {
-            let named = scopes(&statement);
-            found += named.len();
-            assert!(is_known(&named), "{}: {named:?} in: {statement}", path.display());
+        let words = text.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
+        for scope in words.filter(|word| word.starts_with("manage_") || word.starts_with("view_")) {
+            assert!(known.contains(scope), "{}: {scope}", path.display());
+            found += 1;
         }
     }
     assert!(found > 50, "{found}");
-}
-
-#[test]
-fn messages_take_the_names_of_scopes_from_the_table() {
-    let places = ["controllers", "cli", "connect-api"];
-    let sources = sources::all().iter().filter(|source| places.iter().any(|place| source.is_below(place)));
-    for source in sources.filter(|source| !TABLES.contains(&source.path.as_str())) {
-        let literals = source.words.iter().filter(|word| word.contains('"'));
-        let named: Vec<_> = literals.filter(|literal| !scopes(literal).is_empty()).collect();
-        assert!(named.is_empty(), "{}: {named:?}", source.path);
-    }
-    for table in TABLES {
-        assert!(sources::all().iter().any(|source| source.path == *table), "{table} is gone");
-    }
 }
 
 /// Checks that each operation of the Connect and HTTP API has the scopes of the description.
@@ -165,53 +148,4 @@ fn pages() -> Vec<PathBuf> {
     }
     pages.sort();
     pages
-}
-
-/// Splits a text into statements: a sentence of a page, a row of a table, a line of YAML.
-fn statements(path: &Path, text: &str) -> Vec<String> {
-    if path.extension().is_some_and(|kind| kind == "yaml") {
-        // Sentences of descriptions are on one line.
-        return text.lines().flat_map(|line| line.split(". ")).map(str::to_owned).collect();
-    }
-    let mut statements = vec![String::new()];
-    for line in text.lines().map(str::trim) {
-        let begins = line.is_empty() || line.starts_with(['|', '-', '#', '*']);
-        if begins {
-            statements.push(String::new());
-        }
-        for (at, part) in line.split_inclusive(". ").enumerate() {
-            if at > 0 {
-                statements.push(String::new());
-            }
-            let statement = statements.last_mut().expect("a statement precedes");
-            statement.push_str(part);
-            statement.push(' ');
-        }
-        if line.ends_with('.') {
-            statements.push(String::new());
-        }
-    }
-    statements
-}
-
-/// Returns the words that look like scopes.
-fn scopes(text: &str) -> BTreeSet<&str> {
-    let words = text.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
-    words.filter(|word| word.starts_with("manage_") || word.starts_with("view_")).collect()
-}
-
-/// Whether the table has these scopes, in this combination.
-fn is_known(named: &BTreeSet<&str>) -> bool {
-    let of_table: BTreeSet<&str> = Right::ALL.iter().flat_map(|right| right.scopes().iter().copied()).collect();
-    if named.iter().any(|scope| !of_table.contains(scope) && !OF_CONNECTORS.contains(scope)) {
-        return false;
-    }
-    let named: BTreeSet<&str> = named.intersection(&of_table).copied().collect();
-    let rights = Right::ALL.iter().map(|right| right.scopes().iter().copied().collect::<BTreeSet<_>>());
-    let tasks = Task::ALL.iter().flat_map(|task| {
-        let least: BTreeSet<_> = task.least().into_iter().collect();
-        let all: BTreeSet<_> = task.with_manage_project().into_iter().collect();
-        [least.union(&all).copied().collect(), least, all]
-    });
-    named.len() < 2 || rights.chain(tasks).any(|together| together == named)
 }

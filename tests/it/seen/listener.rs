@@ -1,6 +1,6 @@
 //! The listener, over real HTTP: what it answers, and that no client can block it.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use connect_operator::cli::run::health::{Health, Stage};
@@ -154,27 +154,6 @@ async fn an_address_in_use_is_reported_with_its_flag() {
         let error = listen(addresses, &bench.metrics, &bench.health).expect_err("it is in use").to_string();
         assert!(error.starts_with(&format!("{flag} {}: Address already in use", address.unwrap())), "{error}");
     }
-}
-
-/// Of the other family only if this machine has it.
-#[tokio::test]
-async fn all_addresses_are_those_of_both_families() {
-    let bench = Bench::new();
-    let loopback = [IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST)];
-    for asked in ["[::]:0", "0.0.0.0:0"] {
-        let asked: SocketAddr = asked.parse().unwrap();
-        let port = bench.listen(Addresses { metrics: None, health: Some(asked) });
-        for client in loopback {
-            if TcpListener::bind((client, 0)).await.is_err() {
-                eprintln!("NOT TRIED: {client}, which this machine does not have");
-                continue;
-            }
-            let answer = send((client, port.addresses[0].port()).into(), "GET /livez HTTP/1.1").await;
-            assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{asked} over {client}: {answer}");
-        }
-    }
-    let both = Addresses { metrics: "0.0.0.0:0".parse().ok(), health: "[::]:0".parse().ok() };
-    assert_eq!(bench.listen(both).addresses.len(), 1, "both are the same address");
 }
 
 /// Slow clients occupy every connection; their connections end, and the next request is answered.

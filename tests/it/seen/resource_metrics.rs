@@ -5,83 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use connect_operator::crd;
 use connect_operator::names;
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::chart;
 
 /// Label that kube-state-metrics adds.
 pub(super) const KIND: &str = "customresource_kind";
-
-type Path = Vec<String>;
-
-#[derive(Deserialize)]
-struct Configuration {
-    kind: String,
-    spec: Spec,
-}
-
-#[derive(Deserialize)]
-struct Spec {
-    resources: Vec<Resource>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Resource {
-    group_version_kind: GroupVersionKind,
-    metric_name_prefix: String,
-    #[serde(rename = "errorLogV")]
-    _error_log_v: u8,
-    labels_from_path: BTreeMap<String, Path>,
-    metrics: Vec<Entry>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct GroupVersionKind {
-    group: String,
-    version: String,
-    kind: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Entry {
-    name: String,
-    help: String,
-    each: Each,
-    #[serde(default)]
-    labels_from_path: BTreeMap<String, Path>,
-}
-
-#[derive(Deserialize)]
-#[serde(tag = "type", rename_all_fields = "camelCase")]
-enum Each {
-    Gauge { gauge: Gauge },
-    Info { info: Info },
-    StateSet { state_set: StateSet },
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Gauge {
-    path: Path,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Info {
-    labels_from_path: BTreeMap<String, Path>,
-}
-
-#[derive(Clone, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct StateSet {
-    label_name: String,
-    path: Path,
-    list: Vec<String>,
-}
 
 /// A metric of one kind.
 pub(crate) struct ResourceMetric {
@@ -90,61 +19,58 @@ pub(crate) struct ResourceMetric {
     /// The kind that has it.
     pub(crate) kind: String,
     /// `gauge`, `info` or `stateset`.
-    pub(crate) metric: &'static str,
+    pub(crate) metric: String,
     /// Its labels, without those that all metrics of kube-state-metrics have.
     pub(crate) labels: BTreeSet<String>,
     /// Help text, without a full stop.
     pub(crate) help: String,
     /// Fields that it is made from.
-    paths: Vec<Path>,
-    states: Option<StateSet>,
+    paths: Vec<Value>,
+    /// Path and list of a state set.
+    states: Option<Value>,
 }
 
-fn configuration() -> Configuration {
-    let text = std::fs::read_to_string(chart("kube-state-metrics.yaml")).unwrap();
-    serde_saphyr::from_str(&text).expect("a configuration of kube-state-metrics")
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_else(|| panic!("{value} is no text")).to_owned()
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn configuration() -> Value {
+    serde_saphyr::from_str(&std::fs::read_to_string(chart("kube-state-metrics.yaml")).unwrap()).expect("YAML")
 }
 
 /// Returns the configured metrics.
 pub(crate) fn resource_metrics() -> Vec<ResourceMetric> {
-    let resources = configuration().spec.resources.into_iter();
-    resources
-        .flat_map(|resource| resource.metrics.iter().map(|entry| metric(&resource, entry)).collect::<Vec<_>>())
-        .collect()
+    let configuration = configuration();
+    let resources = list(&configuration["spec"]["resources"]);
+    resources.flat_map(|resource| list(&resource["metrics"]).map(move |entry| metric(resource, entry))).collect()
 }
 
-fn metric(resource: &Resource, entry: &Entry) -> ResourceMetric {
-    let mut labels = resource.labels_from_path.clone();
-    labels.extend(entry.labels_from_path.clone());
-    let (metric, path, states) = match &entry.each {
-        Each::Gauge { gauge } => ("gauge", Some(gauge.path.clone()), None),
-        Each::Info { info } => {
-            labels.extend(info.labels_from_path.clone());
-            ("info", None, None)
-        }
-        Each::StateSet { state_set } => ("stateset", Some(state_set.path.clone()), Some(state_set.clone())),
-    };
-    let state = states.iter().map(|states| states.label_name.clone());
+fn metric(resource: &Value, entry: &Value) -> ResourceMetric {
+    let each = &entry["each"];
+    let states = Some(each["stateSet"].clone()).filter(Value::is_object);
+    let maps = [resource, entry, &each["info"]].map(|it| it["labelsFromPath"].as_object());
+    let labels: BTreeMap<_, _> = maps.into_iter().flatten().flatten().collect();
+    let paths = [&each["gauge"], &each["stateSet"]].into_iter().map(|it| &it["path"]).filter(|path| path.is_array());
     ResourceMetric {
-        name: format!("{}_{}", resource.metric_name_prefix, entry.name),
-        kind: resource.group_version_kind.kind.clone(),
-        metric,
-        labels: labels.keys().cloned().chain(state).collect(),
-        help: entry.help.clone(),
-        paths: labels.into_values().chain(path).collect(),
+        name: format!("{}_{}", text(&resource["metricNamePrefix"]), text(&entry["name"])),
+        kind: text(&resource["groupVersionKind"]["kind"]),
+        metric: text(&each["type"]).to_lowercase(),
+        labels: labels.keys().map(ToString::to_string).chain(states.iter().map(|it| text(&it["labelName"]))).collect(),
+        help: text(&entry["help"]),
+        paths: labels.values().copied().chain(paths).cloned().collect(),
         states,
     }
 }
 
 /// Returns the schema of the field at `path`; a part such as `[type=Ready]` selects an entry of a list.
-fn field<'s>(schema: &'s Value, path: &[String]) -> Option<&'s Value> {
-    path.iter().try_fold(schema, |schema, part| match part.strip_prefix('[').and_then(|part| part.strip_suffix(']')) {
-        Some(selection) => {
-            let (key, _) = selection.split_once('=')?;
-            schema["items"]["properties"].get(key)?;
-            schema.get("items")
-        }
-        None => schema["properties"].get(part),
+fn field<'s>(schema: &'s Value, path: &Value) -> Option<&'s Value> {
+    list(path).try_fold(schema, |schema, part| match text(part).strip_prefix('[') {
+        Some(selection) => schema["items"]["properties"].get(selection.split('=').next()?).and(schema.get("items")),
+        None => schema["properties"].get(text(part)),
     })
 }
 
@@ -159,13 +85,13 @@ fn schemas() -> BTreeMap<String, Value> {
 #[test]
 fn every_kind_is_configured() {
     let configuration = configuration();
-    assert_eq!(configuration.kind, "CustomResourceStateMetrics");
+    assert_eq!(configuration["kind"], "CustomResourceStateMetrics");
     let mut kinds = BTreeSet::new();
-    for Resource { group_version_kind, metric_name_prefix, .. } in &configuration.spec.resources {
-        let GroupVersionKind { group, version, kind } = group_version_kind;
-        assert_eq!((group.as_str(), version.as_str()), (names::GROUP, names::VERSION), "{kind}");
-        assert_eq!(*metric_name_prefix, format!("kube_{}", kind.to_lowercase()));
-        kinds.insert(kind.clone());
+    for resource in list(&configuration["spec"]["resources"]) {
+        let of = &resource["groupVersionKind"];
+        assert_eq!((text(&of["group"]), text(&of["version"])), (names::GROUP.to_owned(), names::VERSION.to_owned()));
+        assert_eq!(resource["metricNamePrefix"], format!("kube_{}", text(&of["kind"]).to_lowercase()));
+        kinds.insert(text(&of["kind"]));
     }
     assert_eq!(kinds, schemas().into_keys().collect());
 }
@@ -174,7 +100,8 @@ fn every_kind_is_configured() {
 fn every_condition_of_the_operator_is_shown_and_no_other() {
     let mut shown: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for ResourceMetric { kind, paths, .. } in resource_metrics() {
-        let selections = paths.iter().flatten().filter_map(|part| part.strip_prefix("[type=")?.strip_suffix(']'));
+        let parts = paths.iter().flat_map(list).filter_map(Value::as_str);
+        let selections = parts.filter_map(|part| part.strip_prefix("[type=")?.strip_suffix(']'));
         shown.entry(kind).or_default().extend(selections.map(str::to_owned));
     }
     let all: BTreeSet<_> = shown.values().flatten().map(String::as_str).collect();
@@ -193,16 +120,16 @@ fn state_sets_have_every_known_value() {
     let schemas = schemas();
     let mut found = 0;
     for ResourceMetric { name, kind, states, .. } in resource_metrics() {
-        let Some(StateSet { path, list, .. }) = states else { continue };
-        let field = field(&schemas[&kind], &path).expect("it is in the schema");
+        let Some(states) = states else { continue };
+        let field = field(&schemas[&kind], &states["path"]).expect("it is in the schema");
         let known: BTreeSet<String> = if let Some(words) = field["enum"].as_array() {
-            words.iter().map(|word| word.as_str().expect("a word").to_owned()).collect()
+            words.iter().map(text).collect()
         } else {
             let description = field["description"].as_str().expect("a description");
             let words = description.rsplit_once(": ").expect("a list").1.replace(" or ", ", ");
             words.trim_end_matches('.').split(", ").map(str::to_owned).collect()
         };
-        assert_eq!(list.into_iter().collect::<BTreeSet<_>>(), known, "{name}");
+        assert_eq!(list(&states["list"]).map(text).collect::<BTreeSet<_>>(), known, "{name}");
         found += 1;
     }
     assert_eq!(found, 3);

@@ -153,7 +153,9 @@ fn assert_rule((name, places, phrases, exceptions): Rule) {
 
 #[test]
 fn no_code_breaks_a_rule() {
-    RULES.iter().for_each(|rule| assert_rule(*rule));
+    for rule in RULES {
+        assert_rule(*rule);
+    }
 }
 
 #[test]

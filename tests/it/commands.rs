@@ -239,16 +239,6 @@ async fn errors_name_the_remedy_and_exit_with_1() {
 }
 
 #[tokio::test]
-async fn the_reader_of_an_output_may_stop_early() {
-    let dev = dev_server().await;
-    let mut command = program(&dev, &["connectors", "search", "-o", "json"]);
-    let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    drop(process.stdout.take());
-    let output = process.wait_with_output().await.unwrap();
-    assert_eq!((output.status.code(), texts(&output).1.as_str()), (Some(0), ""));
-}
-
-#[tokio::test]
 async fn logs_in_a_pipe_have_no_colours() {
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = folder.path().join("config");

@@ -140,18 +140,6 @@ async fn the_paths_without_a_project_behave_the_same() {
 }
 
 #[tokio::test]
-async fn connectors_are_read_by_key_and_by_id() {
-    let pair = Pair::start(DeploymentPaths::Project).await;
-    let by_key =
-        pair.client.connector(&Selector::Key("demo-connector".into())).await.expect("an answer").expect("there");
-    let by_id = pair.client.connector(&Selector::Id(by_key.id.clone())).await.expect("an answer").expect("there");
-    assert_eq!((by_id.key, by_id.version), (by_key.key, by_key.version));
-    let declared = by_key.configurations.expect("declarations");
-    assert!(declared[0].secured_configuration.iter().any(|key| key.key == "API_TOKEN" && key.required));
-    assert!(pair.client.connector(&Selector::Key("no-such".into())).await.expect("an answer").is_none());
-}
-
-#[tokio::test]
 async fn refusals_arrive_with_their_codes() {
     let pair = Pair::start(DeploymentPaths::Project).await;
     let first = pair.create("tax").await;

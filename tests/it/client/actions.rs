@@ -6,49 +6,34 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use clock::Clock;
-use connect_api::action::{Action, ActionAnswer, ActionApi, ActionMethod, ActionRequest, ExtraHeader, Preset};
-use connect_api::error::{ApiError, Effect, Failure};
-use connect_api::http::{ActionClient, ActionSettings, Authorities, Limits};
+use connect_api::ClientContext;
+use connect_api::action::{Action, ActionApi, ActionMethod, ActionRequest, Preset};
+use connect_api::error::{Effect, Failure};
+use connect_api::http::{ActionClient, Authorities};
 use jiff::Timestamp;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::remote::{Remote, answer, endpoint, json_answer, no_hurry};
-
-fn action(method: ActionMethod) -> Action {
-    Action {
-        namespace: "cart".into(),
-        name: "addToCart".into(),
-        method,
-        query: vec![("list[0]".into(), "a b".into())],
-        locale: "en-GB".into(),
-        extension_version: "1.4.0".into(),
-        page_path: None,
-        headers: vec![ExtraHeader { name: "Cookie".into(), value: "session=canary".into() }],
-    }
-}
+use super::remote::{Remote, action, action_client, answer, endpoint, json_answer, no_hurry};
 
 fn body(body: &Value) -> Box<RawValue> {
     to_raw_value(body).expect("it is JSON")
 }
 
+const COOKIE: [(&str, &str); 1] = [("Cookie", "session=canary")];
+
 fn writing() -> Action {
-    action(ActionMethod::Post(body(&json!({"variant": {"sku": "A1", "count": 1}}))))
+    action(ActionMethod::Post(body(&json!({"variant": {"sku": "A1", "count": 1}}))), &COOKIE)
 }
 
-fn client(url: &str, limits: Limits) -> ActionClient {
-    let settings = ActionSettings { endpoint: endpoint(url), limits, authorities: Authorities::default() };
-    ActionClient::new(settings, Clock::system()).expect("a client for plain HTTP")
+fn client(url: &str) -> ActionClient {
+    action_client(url, Authorities::default(), ClientContext::plain(Clock::system()))
 }
 
 fn request(action: &Action, url: &str) -> ActionRequest {
     action.request(&Preset::SERVICE, &endpoint(url)).expect("the request is valid")
-}
-
-async fn call(url: &str, action: &Action, limits: Limits) -> Result<ActionAnswer, ApiError> {
-    client(url, limits).send(request(action, url), Some(no_hurry())).await
 }
 
 #[tokio::test]
@@ -59,9 +44,10 @@ async fn each_method_is_one_request_with_the_headers_of_its_preset() {
         (Preset::FRONTASTIC, "/frontastic/action", "frontastic-locale", "commercetools-frontend-extension-version"),
     ] {
         let remote = Remote::start(|_| json_answer(200, &json!({"cartId": "1"}))).await;
-        let client = client(&remote.url(), Limits::default());
+        let client = client(&remote.url());
         for method in methods.clone() {
-            let request = action(method).request(&preset, &endpoint(&remote.url())).expect("the request is valid");
+            let request =
+                action(method, &COOKIE).request(&preset, &endpoint(&remote.url())).expect("the request is valid");
             let answer = client.send(request, Some(no_hurry())).await.expect("an answer");
             assert_eq!(serde_json::from_slice::<Value>(&answer.body).ok(), Some(json!({"cartId": "1"})));
             assert_eq!((answer.status.as_u16(), answer.whole), (200, true));
@@ -107,7 +93,7 @@ async fn serve(mut connection: TcpStream, requests: Arc<AtomicUsize>) -> std::io
 async fn a_connection_is_never_used_again() {
     let (address, connections, requests) = silent().await;
     let url = format!("http://{address}");
-    let client = client(&url, Limits::default());
+    let client = client(&url);
     for _ in 0..3 {
         client.send(request(&writing(), &url), None).await.expect("an answer");
     }
@@ -117,14 +103,15 @@ async fn a_connection_is_never_used_again() {
 #[tokio::test]
 async fn a_request_that_cannot_be_sent_is_known_not_to_be_sent() {
     let (address, _socket) = crate::addresses::closed();
-    let error = call(&format!("http://{address}"), &writing(), Limits::default()).await.expect_err("nobody listens");
+    let nobody = format!("http://{address}");
+    let error = client(&nobody).send(request(&writing(), &nobody), Some(no_hurry())).await.expect_err("nobody listens");
     assert_eq!((error.failure.clone(), error.effect()), (Failure::NotSent, Effect::None), "{error}");
     let remote = Remote::start(|_| answer(200, "")).await;
-    let client = client(&remote.url(), Limits::default());
+    let client = client(&remote.url());
     for (case, made_for, send_before) in [
         ("too late", remote.url(), Timestamp::UNIX_EPOCH),
         ("made for another host", format!("http://localhost:{}", remote.address.port()), no_hurry()),
-        ("made for another port", format!("http://{address}"), no_hurry()),
+        ("made for another port", nobody, no_hurry()),
     ] {
         let error = client.send(request(&writing(), &made_for), Some(send_before)).await.expect_err(case);
         assert_eq!((error.failure.clone(), error.effect()), (Failure::NotSent, Effect::None), "{case}: {error}");

@@ -3,18 +3,17 @@
 use std::time::Duration;
 
 use clock::Clock;
-use connect_api::action::{Action, ActionApi, ActionMethod, Preset};
+use connect_api::action::{ActionApi, ActionMethod, Preset};
 use connect_api::api::{ConnectApi, PageRequest, Selector};
 use connect_api::client_context::ClientContext;
 use connect_api::error::Failure;
-use connect_api::hosts::AllowedHosts;
-use connect_api::http::{ActionClient, ActionSettings, Authorities, Limits};
+use connect_api::http::Authorities;
 use connect_api::model::{ConnectorStagedDraft, ConnectorUpdate, RedeployAction};
 use connect_api::{ApiError, Fence, HttpConnect, StagedApi};
 use serde_json::json;
 use serde_json::value::to_raw_value;
 
-use super::remote::{Remote, answer, draft, no_hurry};
+use super::remote::{Remote, action, action_client, answer, draft, endpoint, no_hurry};
 
 /// Returns a client of a remote that refuses everything, behind a closed fence.
 async fn fenced() -> (Remote, HttpConnect, Fence, Clock) {
@@ -90,21 +89,9 @@ async fn actions_are_called_only_while_the_fence_permits_them() {
     let remote = Remote::start(|_| answer(200, "{}")).await;
     let clock = Clock::system();
     let fence = Fence::closed(clock.clone());
-    let endpoint =
-        AllowedHosts::parse(["http://127.0.0.1:*"]).expect("a host").endpoint(&remote.url()).expect("it is allowed");
-    let settings =
-        ActionSettings { endpoint: endpoint.clone(), limits: Limits::default(), authorities: Authorities::default() };
-    let client = ActionClient::within(settings, around(&clock, &fence)).expect("a client");
-    let action = Action {
-        namespace: "cart".into(),
-        name: "add".into(),
-        method: ActionMethod::Post(to_raw_value(&json!({})).expect("it is JSON")),
-        query: Vec::new(),
-        locale: "en-GB".into(),
-        extension_version: "1.4.0".into(),
-        page_path: None,
-        headers: Vec::new(),
-    };
+    let client = action_client(&remote.url(), Authorities::default(), around(&clock, &fence));
+    let action = action(ActionMethod::Post(to_raw_value(&json!({})).expect("it is JSON")), &[]);
+    let endpoint = endpoint(&remote.url());
     let request = || action.request(&Preset::SERVICE, &endpoint).expect("the request is valid");
     assert_eq!(failure(client.send(request(), Some(no_hurry())).await), Failure::NotSent);
     assert_eq!(remote.seen().len(), 0);

@@ -8,7 +8,6 @@ use connect_api::api::{ConnectApi, PageRequest, Selector};
 use connect_api::client_context::ClientContext;
 use connect_api::http::{HttpConnect, Settings};
 use connect_api::observer::{Observer, RequestEnd, TokenEnd};
-use connect_api::trace;
 use tokio::net::TcpListener;
 
 use super::remote::{Remote, answer, endpoint, json_answer, with_header};
@@ -136,19 +135,4 @@ async fn a_request_whose_caller_stops_waiting_is_observed() {
         connected = silent.accept() => drop(connected.expect("a connection")),
     }
     assert_eq!(recorder.recorded(), ["token Issued", "waited", "getConnectorByKey Canceled"]);
-}
-
-#[tokio::test]
-async fn a_call_carries_the_trace_id_of_its_reconcile() {
-    let remote = Remote::start(|_| answer(500, "")).await;
-    let api = remote.client();
-    let id = trace::Id::random();
-    trace::within(id, read(&api)).await;
-    read(&api).await;
-    let [traced, plain] = &remote.seen()[..] else { panic!("two requests") };
-    let start = format!("connect-operator-{id}-");
-    assert_eq!(id.to_string().len(), 32);
-    assert!(traced.header("x-correlation-id").starts_with(&start), "{}", traced.header("x-correlation-id"));
-    assert!(remote.tokens()[0].header("x-correlation-id").starts_with(&start), "the token was requested for it");
-    assert!(!plain.header("x-correlation-id").contains(&id.to_string()), "a call outside of a reconcile has none");
 }

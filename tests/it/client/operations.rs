@@ -99,18 +99,3 @@ async fn records_that_cannot_be_read_are_left_out_of_a_page_and_counted() {
     assert_eq!((ids, page.count), (vec!["1", "odd"], 5));
     assert_eq!(page.results[1].status, DeploymentStatus::Other("Resting".to_owned()));
 }
-
-#[tokio::test]
-async fn ids_that_would_lead_elsewhere_are_never_sent() {
-    let remote = Remote::start(|_| answer(500, "")).await;
-    let api = remote.client();
-    for selector in
-        ["..", ".", ""].map(|id| Selector::Id(id.to_owned())).into_iter().chain([Selector::Key(String::new())])
-    {
-        let error = api.deployment(&selector).await.expect_err("not sent");
-        assert_eq!(error.failure, Failure::NotSent, "{selector:?}");
-    }
-    assert!(remote.seen().is_empty());
-    let _ = api.deployment(&Selector::Id("a/../b?c#d%".to_owned())).await;
-    assert_eq!(remote.seen()[0].line, "GET /demo/deployments/a%2F%2E%2E%2Fb%3Fc%23d%25");
-}

@@ -9,11 +9,12 @@ use axum::body::{Body, to_bytes};
 use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
 use clock::Clock;
-use connect_api::Rate;
+use connect_api::action::{Action, ActionMethod, ExtraHeader};
 use connect_api::api::DeploymentPaths;
 use connect_api::hosts::{AllowedHosts, Endpoint};
-use connect_api::http::{Authorities, Credentials, HttpConnect, Limits, Settings};
+use connect_api::http::{ActionClient, ActionSettings, Authorities, Credentials, HttpConnect, Limits, Settings};
 use connect_api::model::DeploymentDraft;
+use connect_api::{ClientContext, Rate};
 use dev_server::{self, Asked};
 use futures::future::BoxFuture;
 use http::request::Parts;
@@ -256,4 +257,25 @@ pub(super) fn draft(secured: &str) -> DeploymentDraft {
             "securedConfiguration": [{"key": "S", "value": secured}]}]
     }))
     .expect("a draft")
+}
+
+/// Returns a call of an action that has these further headers.
+pub(super) fn action(method: ActionMethod, headers: &[(&str, &str)]) -> Action {
+    let header = |(name, value): &(&str, &str)| ExtraHeader { name: (*name).to_owned(), value: (*value).into() };
+    Action {
+        namespace: "cart".into(),
+        name: "addToCart".into(),
+        method,
+        query: vec![("list[0]".into(), "a b".into())],
+        locale: "en-GB".into(),
+        extension_version: "1.4.0".into(),
+        page_path: None,
+        headers: headers.iter().map(header).collect(),
+    }
+}
+
+/// Returns a client for the actions of a frontend.
+pub(super) fn action_client(url: &str, authorities: Authorities, around: ClientContext) -> ActionClient {
+    let settings = ActionSettings { endpoint: endpoint(url), limits: Limits::default(), authorities };
+    ActionClient::within(settings, around).expect("a client")
 }

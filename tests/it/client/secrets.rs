@@ -5,17 +5,19 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use axum::response::Response;
 use clock::Clock;
-use connect_api::action::{Action, ActionApi, ActionMethod, ExtraHeader, Preset};
+use connect_api::ClientContext;
+use connect_api::action::{ActionApi, ActionMethod, Preset};
 use connect_api::api::{ConnectApi, PageRequest, Selector};
 use connect_api::error::ApiError;
-use connect_api::http::{ActionClient, ActionSettings, Authorities, Limits};
+use connect_api::http::Authorities;
 use connect_api::model::RedeployAction;
 use serde_json::json;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 
 use super::remote::{
-    ReceivedRequest, Remote, answer, draft, endpoint, error_answer, json_answer, later, no_hurry, with_header,
+    ReceivedRequest, Remote, action, action_client, answer, draft, endpoint, error_answer, json_answer, later,
+    no_hurry, with_header,
 };
 use super::tls::{authorities, tls_client, tls_remote};
 
@@ -200,21 +202,8 @@ async fn extra_headers_of_an_action_are_nowhere_in_errors_and_logs() {
         [("HTTP/2", format!("https://{}", tls.address), trusted), ("lost", broken.url(), Authorities::default())]
     {
         let endpoint = endpoint(&url);
-        let headers = ["Cookie", "Authorization", "X-Key"]
-            .map(|name| ExtraHeader { name: name.to_owned(), value: SECRET.into() })
-            .to_vec();
-        let action = Action {
-            namespace: "cart".into(),
-            name: "getCart".into(),
-            method: ActionMethod::Get,
-            query: Vec::new(),
-            locale: "en".into(),
-            extension_version: "1".into(),
-            page_path: None,
-            headers,
-        };
-        let settings = ActionSettings { endpoint: endpoint.clone(), limits: Limits::default(), authorities: trusted };
-        let client = ActionClient::new(settings, Clock::system()).expect("a client");
+        let action = action(ActionMethod::Get, &["Cookie", "Authorization", "X-Key"].map(|name| (name, SECRET)));
+        let client = action_client(&url, trusted, ClientContext::plain(Clock::system()));
         let request = action.request(&Preset::SERVICE, &endpoint).expect("the request is valid");
         let shown = format!("{request:?} {client:?} {action:?}");
         let outcome = client.send(request, Some(no_hurry())).await;

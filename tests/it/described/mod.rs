@@ -4,7 +4,6 @@
 //! Tests start their dev servers here ([`DevServer`]). Next: `description.rs` for the checks of an answer, `random.rs`
 //! for the random requests, `requests.rs` for the checks of requests that the operator's own client sends, `page.rs`
 //! for the checks of the description.
-//! checked of the description.
 
 mod description;
 mod dice;

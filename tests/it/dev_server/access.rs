@@ -108,6 +108,11 @@ async fn one_scope_of_the_list_is_enough_and_others_are_not() {
     let nothing = json!({});
     for (path, body, allowed) in [
         ("/connectors/key=demo-connector", None, [true, true, true, false, false, false]),
+        ("/connectors/search", None, [true, true, true, false, false, false]),
+        ("/connectors/drafts", None, [true, true, true, false, false, false]),
+        ("/connectors/drafts/key=demo-staged", None, [true, true, true, false, false, false]),
+        ("/connectors/drafts", Some(&nothing), [true, true, false, false, false, false]),
+        ("/connectors/drafts/key=demo-staged", Some(&nothing), [true, true, false, false, false, false]),
         ("/demo/deployments", None, [true, false, false, true, true, false]),
         ("/demo/deployments/key=tax", None, [true, false, false, true, true, false]),
         ("/demo/deployments/key=tax/logs", None, [true, false, false, true, true, false]),

@@ -46,34 +46,12 @@ fn session(answered: &Answered) -> String {
 }
 
 #[tokio::test]
-async fn a_cart_adds_up_over_http_and_has_the_members_of_the_contract() {
+async fn a_cart_adds_up_over_http() {
     let caller = server(Options::default()).await;
     let (add, get) = ("/service/action/cart/addToCart", "/service/action/cart/getCart");
     let one = r#"{"variant": {"sku": "A1", "count": 1}}"#;
     let first = ask(&caller, Method::POST, add, &SERVICE, Some(one)).await;
     assert_eq!(first.status, 200, "{}", first.body);
-    let cart =
-        ["billingAddress", "cartId", "cartVersion", "discountCodes", "lineItems", "payments", "shippingAddress", "sum"];
-    assert_eq!(members(&first.body), cart);
-    let item = &first.body["lineItems"][0];
-    let of_item = [
-        "_url",
-        "count",
-        "discountTexts",
-        "discounts",
-        "isGift",
-        "lineItemId",
-        "name",
-        "price",
-        "productId",
-        "totalPrice",
-        "type",
-        "variant",
-    ];
-    assert_eq!(members(item), of_item);
-    assert_eq!(members(&item["variant"]), ["attributes", "groupId", "id", "images", "isOnStock", "price", "sku"]);
-    assert_eq!(members(&item["price"]), ["centAmount", "currencyCode", "fractionDigits"]);
-
     let id = session(&first);
     assert_eq!(first.body["cartId"], json!(id));
     let by_query = format!("{add}?cartId={id}");

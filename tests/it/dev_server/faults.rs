@@ -7,55 +7,6 @@ use dev_server::{Fault, FaultAnswer};
 use super::*;
 
 #[tokio::test]
-async fn faults_hit_before_or_after_the_effect() {
-    let caller = Caller::new(Options::default()).await;
-    let failing = Fault::of("createDeployment", FaultAnswer::error(500, "General")).times(1);
-    caller.server.fault(failing.clone()).expect("it can work");
-    let (status, body) = caller.post("/demo/deployments", &draft("before")).await;
-    assert_eq!((status.as_u16(), &body["errors"][0]["code"]), (500, &json!("General")));
-    assert_eq!(caller.get("/demo/deployments/key=before").await.0, StatusCode::NOT_FOUND);
-    caller.server.fault(failing.after_the_effect()).expect("it can work");
-    assert_eq!(caller.post("/demo/deployments", &draft("after")).await.0.as_u16(), 500);
-    assert_eq!(caller.get("/demo/deployments/key=after").await.0, StatusCode::OK);
-    assert_eq!(caller.post("/demo/deployments", &draft("once")).await.0, StatusCode::CREATED);
-}
-
-#[tokio::test]
-async fn faults_give_the_configured_answers() {
-    let caller = Caller::new(Options::default()).await;
-    let list = |answer: FaultAnswer| Fault::of("queryDeployments", answer).times(1);
-    let send = async |answer: FaultAnswer| {
-        caller.server.fault(list(answer)).expect("it can work");
-        caller.send(Method::GET, "/demo/deployments", None).await
-    };
-    let throttled = send(FaultAnswer::text(429, "slow down").with_header("Retry-After", "7")).await;
-    assert_eq!((throttled.status().as_u16(), &throttled.headers()["retry-after"]), (429, &"7".parse().expect("text")));
-    let html = send(FaultAnswer::text(502, "<html>")).await;
-    assert_eq!(html.headers()["content-type"], "text/html; charset=utf-8");
-    assert_eq!(html.text().await.expect("it is whole"), "<html>");
-    let long = send(FaultAnswer { status: Some(200), body_bytes: Some(100_000), ..FaultAnswer::default() }).await;
-    assert_eq!(long.bytes().await.expect("it is whole").len(), 100_000);
-    let mut endless = send(FaultAnswer { status: Some(200), endless: true, ..FaultAnswer::default() }).await;
-    for _ in 0..3 {
-        assert!(endless.chunk().await.expect("it goes on").is_some());
-    }
-    let late = send(FaultAnswer { delay_ms: 1, ..FaultAnswer::default() }).await;
-    assert_eq!(late.status(), StatusCode::OK);
-    let other = send(FaultAnswer::with_the_right_body(206).with_header("Content-Type", "text/plain")).await;
-    assert_eq!(
-        (other.status().as_u16(), &other.headers()["content-type"]),
-        (206, &"text/plain".parse().expect("text"))
-    );
-    assert!(other.text().await.expect("it is whole").starts_with('{'));
-    let cut = send(FaultAnswer { cut_at: Some(5), ..FaultAnswer::default() }).await;
-    assert_eq!(cut.status(), StatusCode::OK);
-    assert!(cut.bytes().await.is_err(), "the body is incomplete");
-    let mut silent = send(FaultAnswer { stall_at: Some(5), ..FaultAnswer::default() }).await;
-    assert_eq!(silent.chunk().await.expect("it begins").map(|bytes| bytes.len()), Some(5));
-    assert!(futures::poll!(std::pin::pin!(silent.chunk())).is_pending());
-}
-
-#[tokio::test]
 async fn a_cut_answer_ends_the_connection_and_the_next_call_works() {
     for (case, answer, reset) in [("closed", FaultAnswer::dropped(), false), ("reset", FaultAnswer::reset(), true)] {
         let caller = Caller::new(Options::default()).await;

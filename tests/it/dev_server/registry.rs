@@ -4,7 +4,7 @@ use dev_server::{Catalogue, Options};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::{Caller, members};
+use super::Caller;
 
 pub(super) const KIT: &str = "https://github.com/example/demo-kit.git";
 
@@ -48,56 +48,6 @@ impl Caller {
         let keys = results.iter().map(|found| found["key"].as_str().expect(path).to_owned());
         (page["total"].as_i64().expect(path), keys.collect())
     }
-}
-
-#[tokio::test]
-async fn records_have_the_members_of_the_contract() {
-    let caller = Caller::new(Options::default()).await;
-    let (_, created) = caller.post("/connectors/drafts", &staged("mine")).await;
-    let required = [
-        "alreadyListed",
-        "configurations",
-        "creator",
-        "description",
-        "hasChanges",
-        "id",
-        "integrationTypes",
-        "isPreviewable",
-        "key",
-        "name",
-        "private",
-        "privateProjects",
-        "repository",
-        "status",
-        "supportedRegions",
-        "version",
-    ];
-    assert_eq!(members(&created), required);
-    assert_eq!(created["privateProjects"], json!(["europe-west1.gcp:demo"]));
-    let (_, page) = caller.get("/connectors/drafts?limit=500").await;
-    assert_eq!(members(&page), ["count", "limit", "offset", "results", "total"]);
-    assert_eq!((&page["total"], &page["limit"], &page["results"][2]), (&json!(3), &json!(500), &created));
-    caller
-        .change(json!([{"action": "setRepository", "tag": "1.2.0-not-previewable"}, {"action": "updatePreviewable"}]))
-        .await;
-    caller.step(5);
-    let (_, read) = caller.get("/connectors/drafts/key=mine").await;
-    let entry = &read["previewableReport"]["entries"][0];
-    assert_eq!(members(entry), ["createdAt", "message", "title", "type"]);
-    assert_eq!((&read["isPreviewable"], &entry["createdAt"]), (&json!("false"), &json!("2026-03-01T12:00:02.500Z")));
-    let (status, deleted) = caller.delete("/connectors/drafts/key=mine").await;
-    assert_eq!((status, &deleted["id"]), (StatusCode::OK, &created["id"]));
-    let (status, gone) = caller.delete("/connectors/drafts/key=mine").await;
-    assert_eq!((status, codes(&gone)), (StatusCode::NOT_FOUND, vec!["ResourceNotFound"]));
-    caller.server.world().variant.set("delete-not-found=empty").expect("it is a choice");
-    let gone = caller.send(Method::DELETE, "/connectors/drafts/key=mine", None).await;
-    assert_eq!((gone.status(), gone.bytes().await.expect("it ends").len()), (StatusCode::NOT_FOUND, 0));
-
-    let without =
-        json!({"name": "No key", "creator": {"email": "a@example.com"}, "repository": {"url": KIT, "tag": "1.0.0"}});
-    let (status, created) = caller.post("/connectors/drafts", &without).await;
-    assert_eq!((status, created.get("key"), &created["description"]), (StatusCode::CREATED, None, &json!("")));
-    assert_eq!(caller.post("/connectors/drafts", &without).await.0, StatusCode::CREATED, "no key is nobody's key");
 }
 
 #[tokio::test]
@@ -264,14 +214,4 @@ async fn other_clients_and_the_certifier_act_through_the_control() {
     assert_eq!(caller.get("/connectors/drafts/key=mine").await.0, StatusCode::NOT_FOUND);
     assert_eq!(caller.post(&path, &json!({"action": "finish"})).await.0, StatusCode::NOT_FOUND);
     assert_eq!(caller.post(&path, &json!({"action": "dance"})).await.0, StatusCode::BAD_REQUEST);
-}
-
-#[tokio::test]
-async fn a_registry_of_ten_thousand_is_searched_to_its_end() {
-    let connectors: Vec<_> =
-        (0..10_500).map(|number| json!({"key": format!("many-{number:05}"), "name": "Many"})).collect();
-    let catalogue = Catalogue::parse(&json!({"connectors": connectors}).to_string()).expect("it is a catalogue");
-    let caller = Caller::new(Options { catalogue: Catalogue::built_in().and(catalogue), ..Options::default() }).await;
-    let (total, last) = caller.keys("/connectors/search?text=many&sort=key&limit=500&offset=10000").await;
-    assert_eq!((total, last.len(), last[499].as_str()), (10_500, 500, "many-10499"));
 }

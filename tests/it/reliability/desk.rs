@@ -194,7 +194,7 @@ impl Desk {
         // Nobody enters before the project has answered.
         let permit = remote.enter(&ObjectRef::deployment("shop", "tax")).await;
         assert!(permit.is_ok(), "it answers");
-        let (object, address) = (resource("info"), dev.address());
+        let (object, address) = (resource(), dev.address());
         let identity = DesiredIdentity {
             key: intent::key(&object),
             kind: object.spec.effective_type(),
@@ -229,12 +229,6 @@ impl Desk {
     /// Rotates the Secret.
     pub(super) fn rotate(&mut self) {
         "second-token-of-the-shop".clone_into(&mut self.secret);
-    }
-
-    /// Changes a visible value.
-    pub(super) fn turn_up(&mut self) {
-        self.object.spec = resource("debug").spec;
-        self.object.metadata.generation = Some(2);
     }
 
     /// Deletes the resource.
@@ -349,12 +343,6 @@ impl Desk {
         }
     }
 
-    /// Continues as another leader, whose clock differs from that of the leader that wrote the operation.
-    pub(super) fn take_over(&mut self, started_at: Timestamp) {
-        self.persisted.operation.as_mut().expect("an operation is in progress").started_at = started_at;
-        self.transient = TransientState::default();
-    }
-
     /// Reads as `observe` does, but without the shared view.
     async fn observation(&self) -> Result<RecordRead, ApiError> {
         let creating = self.persisted.operation.as_ref().is_some_and(|operation| {
@@ -385,13 +373,13 @@ impl Desk {
     }
 }
 
-fn resource(level: &str) -> ConnectorDeployment {
+fn resource() -> ConnectorDeployment {
     let spec = json!({
         "projectRef": {"name": "shop"},
         "connector": {"key": "demo-connector"},
         "configurations": [{
             "applicationName": "service",
-            "standardConfiguration": [{"key": "LOG_LEVEL", "value": level}],
+            "standardConfiguration": [{"key": "LOG_LEVEL", "value": "info"}],
             "securedConfiguration": [
                 {"key": "API_TOKEN", "valueFrom": {"secretKeyRef": {"name": "tax", "key": "token"}}},
             ],

@@ -220,8 +220,6 @@ async fn the_page_can_be_read_in_light_and_dark_on_small_screens_and_by_screen_r
         page.call("Emulation.setEmulatedMedia", features).await;
         backgrounds.push(page.evaluate("getComputedStyle(document.body).backgroundColor").await);
         let picture = page.screenshot().await;
-        let colours = colours(&mut page, &picture).await;
-        assert!(colours > 50, "{scheme}: {colours} colours");
         let file = format!("{}/console-{scheme}.png", env!("CARGO_TARGET_TMPDIR"));
         std::fs::write(file, &picture).expect("the target folder can be written");
         if scheme == "light" && std::env::var_os("UPDATE_PICTURES").is_some() {
@@ -265,18 +263,4 @@ async fn scene(caller: &Caller, page: &mut Page) {
     caller.post("/demo/deployments", &draft("tax-next")).await;
     page.until_shown("#deployments", "tax-next").await;
     page.evaluate("document.querySelector('tbody:has(.bad) details.report').open = true").await;
-}
-
-/// Returns the number of different colours of a picture.
-async fn colours(page: &mut Page, picture: &[u8]) -> u64 {
-    let bytes = json!(picture);
-    let script = format!(
-        "createImageBitmap(new Blob([new Uint8Array({bytes})])).then((picture) => {{
-           const canvas = new OffscreenCanvas(picture.width, picture.height);
-           const context = canvas.getContext('2d');
-           context.drawImage(picture, 0, 0);
-           return new Set(new Uint32Array(context.getImageData(0, 0, picture.width, picture.height).data.buffer)).size;
-         }})"
-    );
-    page.evaluate(&script).await.as_u64().expect("it is a number")
 }

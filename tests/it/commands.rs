@@ -11,6 +11,7 @@ use tokio::process::Command;
 
 use crate::described::DevServer;
 use crate::patience::in_time;
+use crate::repeated_options::KUBECONFIG;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_connect-operator");
 
@@ -200,34 +201,21 @@ async fn errors_name_the_remedy_and_exit_with_1() {
     let dev = dev_server().await;
     deploy(&dev, "shop_tax");
     // An empty variable counts as unset.
+    let nothing = ("CTP_REGION", "");
+    let list: &[&str] = &["deployments", "list"];
     for (case, arguments, (variable, value), expected) in [
-        (
-            "no connector",
-            &["connectors", "get", "nope"][..],
-            ("CTP_REGION", ""),
-            "no connector with the key nope in this project",
-        ),
-        (
-            "no deployment",
-            &["deployments", "get", "--id", "../x"],
-            ("CTP_REGION", ""),
-            "no deployment with the id ../x",
-        ),
-        (
-            "no staged connector",
-            &["staged", "export", "nope"],
-            ("CTP_REGION", ""),
-            "no staged connector with the key nope",
-        ),
+        ("no connector", &["connectors", "get", "nope"][..], nothing, "no connector with the key nope in this project"),
+        ("no deployment", &["deployments", "get", "--id", "../x"], nothing, "no deployment with the id ../x"),
+        ("no staged connector", &["staged", "export", "nope"], nothing, "no staged connector with the key nope"),
         (
             "no project",
-            &["deployments", "list"],
+            list,
             ("CTP_PROJECT_KEY", ""),
             "CTP_PROJECT_KEY is not set: name a ConnectProject with --project",
         ),
-        ("wrong secret", &["deployments", "list"], ("CTP_CLIENT_SECRET", "canary-secret"), "status 401"),
-        ("no HTTP", &["deployments", "list"], ("CTP_AUTH_URL", "ftp://127.0.0.1"), "authUrl: scheme `ftp`"),
-        ("no address", &["dev-server", "--listen", "8787"], ("CTP_REGION", ""), "give an IP address and a port"),
+        ("wrong secret", list, ("CTP_CLIENT_SECRET", "canary-secret"), "status 401"),
+        ("no HTTP", list, ("CTP_AUTH_URL", "ftp://127.0.0.1"), "authUrl: scheme `ftp`"),
+        ("no address", &["dev-server", "--listen", "8787"], nothing, "give an IP address and a port"),
         ("no kubeconfig", &["status", "tax"], ("KUBECONFIG", "/nowhere"), "name one with --kubeconfig or KUBECONFIG"),
         ("a file that is none", &["status", "tax"], ("KUBECONFIG", NO_KUBECONFIG), "line 1 column 1"),
     ] {
@@ -242,13 +230,7 @@ async fn errors_name_the_remedy_and_exit_with_1() {
 async fn logs_in_a_pipe_have_no_colours() {
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = folder.path().join("config");
-    let nothing = json!({
-        "apiVersion": "v1", "kind": "Config", "current-context": "none",
-        "clusters": [{"name": "none", "cluster": {"server": "http://127.0.0.1:1"}}],
-        "contexts": [{"name": "none", "context": {"cluster": "none", "user": "none"}}],
-        "users": [{"name": "none", "user": {}}],
-    });
-    std::fs::write(&kubeconfig, nothing.to_string()).unwrap();
+    std::fs::write(&kubeconfig, KUBECONFIG).unwrap();
     let mut operator = Command::new(PROGRAM)
         .args(["run", "--log-format", "text", "--health-listen", "127.0.0.1:0"])
         .env_clear()

@@ -148,28 +148,15 @@ async fn refusals_arrive_with_their_codes() {
     unknown.configurations[0].standard_configuration[0].key = "LOG_LEVLE".into();
     let mut missing = draft("other");
     missing.connector.key = Some("no-such".into());
+    let create = async |draft: &DeploymentDraft| pair.client.create(draft, soon()).await.expect_err("refused");
+    let redeploy =
+        async |version| pair.client.redeploy(&id, version, &values("info"), soon()).await.expect_err("refused");
     let rows = [
-        ("key taken", pair.client.create(&draft("tax"), soon()).await.expect_err("refused"), ErrorCode::DuplicateField),
-        (
-            "unknown key",
-            pair.client.create(&unknown, soon()).await.expect_err("refused"),
-            ErrorCode::DeploymentUnknownApplicationConfigurationKey,
-        ),
-        (
-            "unknown connector",
-            pair.client.create(&missing, soon()).await.expect_err("refused"),
-            ErrorCode::ConnectorReferenceNotFound,
-        ),
-        (
-            "busy",
-            pair.client.redeploy(&id, first.version, &values("info"), soon()).await.expect_err("refused"),
-            ErrorCode::DeploymentInvalidStatusTransition,
-        ),
-        (
-            "another version",
-            pair.client.redeploy(&id, first.version + 7, &values("info"), soon()).await.expect_err("refused"),
-            ErrorCode::ConcurrentModification,
-        ),
+        ("key taken", create(&draft("tax")).await, ErrorCode::DuplicateField),
+        ("unknown key", create(&unknown).await, ErrorCode::DeploymentUnknownApplicationConfigurationKey),
+        ("unknown connector", create(&missing).await, ErrorCode::ConnectorReferenceNotFound),
+        ("busy", redeploy(first.version).await, ErrorCode::DeploymentInvalidStatusTransition),
+        ("another version", redeploy(first.version + 7).await, ErrorCode::ConcurrentModification),
     ];
     for (case, error, code) in rows {
         assert_eq!(error.code(), Some(&code), "{case}: {error}");
@@ -184,34 +171,7 @@ async fn refusals_arrive_with_their_codes() {
 
 /// Returns a record in the shape of contract section 4.4, with everything that sections 4.1 and 13 leave open.
 fn record(change: impl FnOnce(&mut Value)) -> Value {
-    let mut record = json!({
-        "id": "6f0c1a52-8e0b-4a57-9a6f-0d6f6f1b1c01",
-        "key": "tax-eu",
-        "version": 7,
-        "type": "production",
-        "connector": {
-            "id": "6f0c1a52-8e0b-4a57-9a6f-0d6f6f1b1c02", "key": "tax", "version": 3, "name": "Tax", "description": null,
-            "integrationTypes": ["tax"], "creator": {"email": "dev@example.com", "noOfContributors": null},
-            "repository": {"url": "git@example.com:tax.git", "tag": "v3"}, "certified": false,
-            "configurations": [{
-                "applicationName": "service", "applicationType": "service",
-                "standardConfiguration": [{"key": "LEVEL", "description": "how much", "default": null}],
-                "securedConfiguration": [{"key": "TOKEN", "description": "the token", "default": "not meant"}],
-            }],
-        },
-        "details": {"build": {"id": "6f0c1a52-8e0b-4a57-9a6f-0d6f6f1b1c03", "report": {"entries": [
-            {"type": "Warning", "title": "slow", "message": null, "createdAt": "2026-01-02T03:04:05.678Z"},
-        ]}}},
-        "deployedRegion": "eu-central-1.aws",
-        "applications": [{
-            "id": "6f0c1a52-8e0b-4a57-9a6f-0d6f6f1b1c04", "applicationName": "service",
-            "standardConfiguration": [{"key": "LEVEL", "value": "high"}],
-            "securedConfiguration": [{"key": "TOKEN", "value": null}], "url": "service.example.com", "topic": null,
-        }],
-        "preview": false,
-        "status": "Deployed",
-        "somethingNew": {"deep": [1, 2]},
-    });
+    let mut record = serde_json::from_str(include_str!("../fixtures/contract/deployment.json")).expect("JSON");
     change(&mut record);
     record
 }

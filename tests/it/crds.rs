@@ -8,6 +8,8 @@ use std::path::Path;
 use connect_operator::crd::{
     self, ActionCheck, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged,
 };
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::golden::assert_golden;
@@ -135,6 +137,10 @@ fn a_secured_value_has_no_field_for_clear_text() {
     assert_eq!(seen, 2 * 4, "applications and globalConfiguration have such values");
 }
 
+fn written_back<K: DeserializeOwned + Serialize>(manifest: &Value) -> Value {
+    serde_json::to_value(serde_json::from_value::<K>(manifest.clone()).unwrap()).unwrap()
+}
+
 #[test]
 fn a_spec_is_written_back_as_users_wrote_it() {
     for (file, text) in [
@@ -143,18 +149,13 @@ fn a_spec_is_written_back_as_users_wrote_it() {
     ] {
         for manifest in serde_saphyr::from_multiple::<Value>(text).unwrap() {
             let written_back = match manifest["kind"].as_str().unwrap() {
-                "ConnectProject" => serde_json::from_value(manifest.clone())
-                    .and_then(|resource: ConnectProject| serde_json::to_value(resource)),
-                "ClusterConnectProject" => serde_json::from_value(manifest.clone())
-                    .and_then(|resource: ClusterConnectProject| serde_json::to_value(resource)),
-                "ConnectorStaged" => serde_json::from_value(manifest.clone())
-                    .and_then(|resource: ConnectorStaged| serde_json::to_value(resource)),
-                "ActionCheck" => serde_json::from_value(manifest.clone())
-                    .and_then(|resource: ActionCheck| serde_json::to_value(resource)),
-                _ => serde_json::from_value(manifest.clone())
-                    .and_then(|resource: ConnectorDeployment| serde_json::to_value(resource)),
+                "ConnectProject" => written_back::<ConnectProject>(&manifest),
+                "ClusterConnectProject" => written_back::<ClusterConnectProject>(&manifest),
+                "ConnectorStaged" => written_back::<ConnectorStaged>(&manifest),
+                "ActionCheck" => written_back::<ActionCheck>(&manifest),
+                _ => written_back::<ConnectorDeployment>(&manifest),
             };
-            assert_eq!(written_back.unwrap(), manifest, "{file}: {}", manifest["metadata"]["name"]);
+            assert_eq!(written_back, manifest, "{file}: {}", manifest["metadata"]["name"]);
         }
     }
 }

@@ -11,6 +11,9 @@ use crate::described::DevServer;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_connect-operator");
 const TOKEN: &str = "canary-token";
+/// Credentials in the environment.
+const CREDENTIALS: [(&str, &str); 3] =
+    [("CTP_PROJECT_KEY", "demo"), ("CTP_CLIENT_ID", "dev-client"), ("CTP_CLIENT_SECRET", "dev-secret")];
 
 /// The manifests of a shop: its project, the Secrets, and a deployment with these values.
 struct Shop {
@@ -111,52 +114,20 @@ async fn files_and_the_registry_are_enough_for_a_plan() {
     let mut unknown_field = info();
     unknown_field["spec"]["conector"] = json!({});
     let from_map = tax(&json!({"configMapKeyRef": {"name": "levels", "key": "level"}}));
-    let login_without_key = secret("login", &json!({"clientId": "dev-client"}));
+    let half = || secret("login", &json!({"clientId": "dev-client"}));
+    let other = || secret("token", &json!({"other": "a"}));
+    let (assumes, remote) = ("a local plan does not read the cluster. It assumes", || [login(), shop.project()]);
+    let with = |more: &[Value]| [&remote()[..], more].concat();
     for (case, manifests, expected, words) in [
-        (
-            "everything is there",
-            vec![login(), shop.project(), token(), info()],
-            (2, "create"),
-            "a local plan does not read the cluster. It assumes",
-        ),
-        (
-            "without the Secret of a value",
-            vec![login(), shop.project(), info()],
-            (2, "create"),
-            "Secret token is not among",
-        ),
-        (
-            "without a ConfigMap",
-            vec![login(), shop.project(), token(), from_map.clone()],
-            (2, "create"),
-            "ConfigMap levels is not among the files",
-        ),
-        (
-            "a misspelt key",
-            vec![login(), shop.project(), misspelt],
-            (1, "ConfigurationInvalid"),
-            "did you mean LOG_LEVEL?",
-        ),
-        (
-            "a field that does not exist",
-            vec![login(), shop.project(), unknown_field],
-            (1, "invalid"),
-            "spec.conector: there is no such field",
-        ),
+        ("everything is there", with(&[token(), info()]), (2, "create"), assumes),
+        ("without the Secret of a value", with(&[info()]), (2, "create"), "Secret token is not among"),
+        ("no ConfigMap", with(&[token(), from_map.clone()]), (2, "create"), "ConfigMap levels is not among the files"),
+        ("a misspelt key", with(&[misspelt]), (1, "ConfigurationInvalid"), "did you mean LOG_LEVEL?"),
+        ("a field too many", with(&[unknown_field]), (1, "invalid"), "spec.conector: there is no such field"),
         ("no credentials", vec![shop.project(), token(), info()], (2, "notKnown"), "have credentials of shop"),
         ("no project", vec![token(), info()], (2, "notKnown"), "ConnectProject shop is not among the files"),
-        (
-            "half of the credentials",
-            vec![login_without_key, shop.project(), token(), info()],
-            (1, "ProjectNotReady"),
-            "lacks the key clientSecret",
-        ),
-        (
-            "a key that its Secret lacks",
-            vec![secret("token", &json!({"other": "a"})), info()],
-            (2, "notKnown"),
-            "has no key token",
-        ),
+        ("half", vec![half(), shop.project(), info()], (1, "ProjectNotReady"), "lacks the key clientSecret"),
+        ("a key that its Secret lacks", vec![other(), info()], (2, "notKnown"), "has no key token"),
     ] {
         let (code, what, text) = outcome(&shop.plan(&manifests, &[]).await);
         assert_eq!((code, what.as_str()), expected, "{case}: {text}");
@@ -165,8 +136,7 @@ async fn files_and_the_registry_are_enough_for_a_plan() {
     }
 
     // The environment has credentials in place of the files, for its own project only.
-    let mut variables =
-        [("CTP_PROJECT_KEY", "demo"), ("CTP_CLIENT_ID", "dev-client"), ("CTP_CLIENT_SECRET", "dev-secret")];
+    let mut variables = CREDENTIALS;
     let without = [shop.project(), info()];
     assert_eq!(outcome(&shop.plan(&without, &variables).await).1, "create");
     variables[0].1 = "other";
@@ -217,14 +187,13 @@ async fn a_shared_project_is_planned_with_the_labels_of_the_files() {
     let mut deployment = tax(&json!("info"));
     deployment["spec"]["projectRef"] = json!({"kind": "ClusterConnectProject", "name": "shop"});
     let namespace = |team: &str| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": {"team": team}}});
-    let variables = [("CTP_PROJECT_KEY", "demo"), ("CTP_CLIENT_ID", "dev-client"), ("CTP_CLIENT_SECRET", "dev-secret")];
     for (case, more, expected, words) in [
         ("no Namespace", vec![], "create", "the files do not contain the Namespace default"),
         ("with the label", vec![namespace("tax")], "create", ""),
         ("with another one", vec![namespace("oms")], "ProjectNotAllowed", "spec.allowedNamespaces"),
     ] {
         let manifests = [vec![shared.clone(), token(), deployment.clone()], more].concat();
-        let (_, what, text) = outcome(&shop.plan(&manifests, &variables).await);
+        let (_, what, text) = outcome(&shop.plan(&manifests, &CREDENTIALS).await);
         assert_eq!(what, expected, "{case}: {text}");
         assert!(text.contains(words), "{case}: {text}");
     }
@@ -234,16 +203,10 @@ async fn a_shared_project_is_planned_with_the_labels_of_the_files() {
 async fn what_is_scaffolded_from_the_environment_is_accepted() {
     let shop = Shop::open().await;
     let url = shop.dev.url();
-    let variables = [
-        ("CTP_PROJECT_KEY", "demo"),
-        ("CTP_CLIENT_ID", "dev-client"),
-        ("CTP_CLIENT_SECRET", "dev-secret"),
-        ("CTP_REGION", "europe-west1.gcp"),
-        ("CTP_API_URL", &url),
-        ("CTP_AUTH_URL", &url),
-    ];
+    let place = [("CTP_REGION", "europe-west1.gcp"), ("CTP_API_URL", &url), ("CTP_AUTH_URL", &url)];
+    let variables = [&CREDENTIALS[..], &place].concat();
     let mut scaffold = Command::new(PROGRAM);
-    scaffold.args(["scaffold", "demo-connector", "--name", "tax"]).env_clear().envs(variables);
+    scaffold.args(["scaffold", "demo-connector", "--name", "tax"]).env_clear().envs(variables.iter().copied());
     let ended = scaffold.output().await.unwrap();
     let [text, error] = [ended.stdout, ended.stderr].map(|text| String::from_utf8(text).unwrap());
     assert_eq!((ended.status.code(), error.as_str()), (Some(0), ""), "{text}");

@@ -3,11 +3,10 @@
 use std::net::TcpListener;
 use std::process::{Command, Output};
 
-use crate::helm;
-
 const PROGRAM: &str = env!("CARGO_BIN_EXE_connect-operator");
 
-const KUBECONFIG: &str = r#"{"apiVersion": "v1", "kind": "Config", "current-context": "c",
+/// Names a cluster that nobody reaches.
+pub(crate) const KUBECONFIG: &str = r#"{"apiVersion": "v1", "kind": "Config", "current-context": "c",
     "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
     "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}], "users": [{"name": "u", "user": {}}]}"#;
 
@@ -49,19 +48,4 @@ fn the_last_of_repeated_options_applies_and_lists_get_longer() {
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success() && error.contains(&expected), "{case}: {error}");
     }
-}
-
-#[test]
-fn additional_arguments_of_the_chart_replace_its_own() {
-    let held = TcpListener::bind("127.0.0.1:0").unwrap();
-    let taken = held.local_addr().unwrap();
-    let set = format!(
-        "leaderElection.enabled=false,replicaCount=1,extraArgs={{--health-listen={taken},--log-filter-file=/dev/null}}"
-    );
-    let manifests = helm::manifests(&["--set", &set, "--set", "metrics.enabled=false"]);
-    let deployment = manifests.iter().find(|it| it["kind"] == "Deployment").unwrap();
-    let arguments = deployment["spec"]["template"]["spec"]["containers"][0]["args"].clone();
-    let output = run(&serde_json::from_value::<Vec<String>>(arguments).unwrap(), &[]);
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(error.contains(&format!("--health-listen {taken}: Address already in use")), "{error}");
 }

@@ -1,11 +1,13 @@
 //! The sources of the workspace as tokens: without comments, and without code that is compiled only for tests.
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::LazyLock;
 
 /// The crate that is no part of the program.
 const FOR_TESTS: &str = "test-support";
+/// Parts of the paths of files that are compiled only for tests.
+const ONLY_FOR_TESTS: [&str; 6] =
+    ["_tests.rs", "/tests.rs", "/testing.rs", "/tests/", "_tests/", "cli/resources/samples.rs"];
 
 /// A file of the program.
 pub(crate) struct Source {
@@ -69,94 +71,52 @@ pub(crate) fn all() -> &'static [Source] {
 
 fn read() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut sources = of_crate("", &root.join("src"));
+    let mut sources = Vec::new();
+    below(&root.join("src"), "", &mut sources);
     for entry in std::fs::read_dir(root.join("crates")).unwrap() {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();
         if name != FOR_TESTS {
-            sources.extend(of_crate(&format!("{name}/"), &entry.path().join("src")));
+            below(&entry.path().join("src"), &name, &mut sources);
         }
     }
     sources.sort_by(|one, other| one.path.cmp(&other.path));
     sources
 }
 
-fn of_crate(name: &str, root: &Path) -> Vec<Source> {
-    let mut reader = Reader { found: Vec::new(), only_for_tests: BTreeSet::new() };
-    reader.folder(root);
-    let Reader { found, only_for_tests } = reader;
-    let of_tests =
-        |path: &Path| only_for_tests.iter().any(|test| path == test || path.starts_with(test.with_extension("")));
-    let found = found.into_iter().filter(|(path, _)| !of_tests(path));
-    found
-        .map(|(file, words)| Source {
-            path: format!("{name}{}", file.strip_prefix(root).unwrap().to_str().unwrap()),
-            words,
-        })
-        .collect()
-}
-
-struct Reader {
-    /// Files, with their tokens.
-    found: Vec<(PathBuf, Vec<String>)>,
-    /// Files whose `mod` line is under `#[cfg(test)]`.
-    only_for_tests: BTreeSet<PathBuf>,
-}
-
-impl Reader {
-    fn folder(&mut self, folder: &Path) {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                self.folder(&path);
-            } else if path.extension().is_some_and(|end| end == "rs") {
-                let all = words(&std::fs::read_to_string(&path).unwrap());
-                let program = self.without_tests(&path, &all);
-                self.found.push((path, program));
-            }
+/// Adds the files below a folder, which is at `place` among the sources.
+fn below(folder: &Path, place: &str, sources: &mut Vec<Source>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let (file, name) = entry.map(|entry| (entry.path(), entry.file_name().into_string().unwrap())).unwrap();
+        let path = if place.is_empty() { name } else { format!("{place}/{name}") };
+        if file.is_dir() {
+            below(&file, &path, sources);
+        } else if !ONLY_FOR_TESTS.iter().any(|part| path.contains(part)) && path.contains(".rs") {
+            let words = without_tests(&words(&std::fs::read_to_string(&file).unwrap()));
+            sources.push(Source { path, words });
         }
     }
+}
 
-    /// Returns the tokens that are neither attributes nor under `#[cfg(test)]`.
-    fn without_tests(&mut self, file: &Path, mut rest: &[String]) -> Vec<String> {
-        let mut kept = Vec::new();
-        while let Some((word, after)) = rest.split_first() {
-            rest = after;
-            if word != "#" {
-                kept.push(word.clone());
-                continue;
-            }
-            let attribute = item(rest);
-            rest = &rest[attribute.len()..];
-            if attribute.concat() == "[cfg(test)]" {
-                let mut path = None;
-                while let Some(("#", more)) = rest.split_first().map(|(word, more)| (word.as_str(), more)) {
-                    let attribute = item(more);
-                    path =
-                        attribute.iter().position(|word| word == "path").map(|at| attribute[at + 2].clone()).or(path);
-                    rest = &more[attribute.len()..];
-                }
-                let skipped = item(rest);
-                self.note(file, skipped, path);
-                rest = &rest[skipped.len()..];
-            }
+/// Returns the tokens that are neither attributes nor under `#[cfg(test)]`.
+fn without_tests(mut rest: &[String]) -> Vec<String> {
+    let mut kept = Vec::new();
+    while let Some((word, after)) = rest.split_first() {
+        rest = after;
+        if word != "#" {
+            kept.push(word.clone());
+            continue;
         }
-        kept
+        let attribute = item(rest);
+        rest = &rest[attribute.len()..];
+        if attribute.concat() == "[cfg(test)]" {
+            while rest.first().is_some_and(|word| word == "#") {
+                rest = &rest[1 + item(&rest[1..]).len()..];
+            }
+            rest = &rest[item(rest).len()..];
+        }
     }
-
-    /// Records which file a `mod name;` declares.
-    fn note(&mut self, file: &Path, words: &[String], path: Option<String>) {
-        let Some(at) =
-            words.iter().position(|word| word == "mod").filter(|_| words.last().is_some_and(|end| end == ";"))
-        else {
-            return;
-        };
-        let (folder, stem) = (file.parent().unwrap(), file.file_stem().unwrap());
-        let own = ["mod", "lib", "main"].iter().any(|root| stem == *root);
-        let inner = if own { folder.to_owned() } else { folder.join(stem) };
-        let named = |path: String| folder.join(path.trim_matches('"'));
-        self.only_for_tests.insert(path.map_or_else(|| inner.join(format!("{}.rs", words[at + 1])), named));
-    }
+    kept
 }
 
 /// Returns the tokens up to the end of the first closed bracket, or of the first `;` outside brackets. Round brackets

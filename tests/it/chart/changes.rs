@@ -4,13 +4,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::process::Command;
 
 use tempfile::TempDir;
 
-use super::renders::FOLDER;
+use super::renders::{FOLDER, copy_chart};
 use crate::golden::assert_golden;
-use crate::helm::{self, CHART, RELEASE};
+use crate::helm::{self, RELEASE};
 
 /// Most lines that are shown of a manifest that is new.
 const LONGEST: usize = 40;
@@ -22,9 +21,7 @@ type Manifests = BTreeMap<String, Vec<String>>;
 fn chart_with_notes() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let chart = folder.path().join("chart");
-    let mut copy = Command::new("cp");
-    let copied = copy.arg("-r").arg(format!("{}/{CHART}", env!("CARGO_MANIFEST_DIR"))).arg(&chart).status();
-    assert!(copied.unwrap().success());
+    copy_chart(&chart);
     let notes = std::fs::read_to_string(chart.join("templates/NOTES.txt")).unwrap();
     let (head, tail) =
         ("{{- define \"notes\" }}", "{{ end }}kind: Notes\nnotes: |\n{{ include \"notes\" . | indent 2 }}\n");

@@ -6,7 +6,6 @@ use std::sync::Once;
 
 use connect_operator::crd;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use serde_json::Value;
 
 use crate::golden::assert_golden;
 use crate::helm;
@@ -63,12 +62,4 @@ fn what_helm_renders_is_each_crd_as_it_is() {
 fn braces_in_a_description_are_not_taken_for_a_template() {
     let template = template("---\nmetadata:\n  name: a\nspec: \"{{ .Values }}\"\n");
     assert!(template.ends_with("spec: \"{{ \"{{\" }} .Values }}\"\n{{- end }}\n"), "{template}");
-}
-
-#[test]
-fn chart_and_application_have_the_version_of_the_package() {
-    let chart = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(helm::CHART).join("Chart.yaml"));
-    let chart: Value = serde_saphyr::from_str(&chart.unwrap()).unwrap();
-    assert_eq!(chart["version"], env!("CARGO_PKG_VERSION"));
-    assert_eq!(chart["appVersion"], env!("CARGO_PKG_VERSION"));
 }

@@ -1,5 +1,6 @@
 //! What the chart renders as a whole for three sets of values, as a part of another chart, and beside another release.
 
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -78,14 +79,18 @@ fn two_releases_share_no_name() {
     assert!(one.iter().all(|name| !other.contains(name)), "{one:?} {other:?}");
 }
 
+/// Copies the chart.
+pub(super) fn copy_chart(to: &Path) {
+    let from = format!("{}/{CHART}", env!("CARGO_MANIFEST_DIR"));
+    assert!(Command::new("cp").arg("-r").arg(from).arg(to).status().unwrap().success());
+}
+
 #[test]
 fn the_chart_can_be_a_part_of_another_one() {
     let folder = tempfile::tempdir().unwrap();
     let parts = folder.path().join("charts");
     std::fs::create_dir(&parts).unwrap();
-    let mut copy = Command::new("cp");
-    let copied = copy.arg("-r").arg(format!("{}/{CHART}", env!("CARGO_MANIFEST_DIR"))).arg(&parts).status();
-    assert!(copied.unwrap().success());
+    copy_chart(&parts.join("connect-operator"));
     let part = format!(
         "{{name: connect-operator, version: {}, condition: connect-operator.enabled}}",
         env!("CARGO_PKG_VERSION")

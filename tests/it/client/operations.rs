@@ -5,11 +5,7 @@ use connect_api::error::Failure;
 use connect_api::model::{DeploymentStatus, RedeployAction};
 use serde_json::{Value, json};
 
-use super::remote::{Remote, answer, deployment, draft, error_answer, json_answer, no_hurry};
-
-fn id() -> Selector {
-    Selector::Id("42".to_owned())
-}
+use super::remote::{Remote, answer, deployment, draft, error_answer, id, json_answer, no_hurry};
 
 fn key() -> Selector {
     Selector::Key("tax".to_owned())

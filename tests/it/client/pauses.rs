@@ -4,17 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use connect_api::Rate;
-use connect_api::api::{ConnectApi, Selector};
+use connect_api::api::ConnectApi;
 use connect_api::error::{Effect, Failure};
 use connect_api::model::RedeployAction;
 use futures::FutureExt as _;
 use tokio::sync::Semaphore;
 
-use super::remote::{Remote, answer, deployment, draft, json_answer, later, stepped, token, with_header};
-
-fn id() -> Selector {
-    Selector::Id("42".to_owned())
-}
+use super::remote::{Remote, answer, deployment, draft, id, json_answer, later, stepped, token, with_header};
 
 #[tokio::test]
 async fn nothing_is_sent_inside_retry_after_not_even_for_a_token() {

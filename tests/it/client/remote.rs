@@ -10,7 +10,7 @@ use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
 use clock::Clock;
 use connect_api::action::{Action, ActionMethod, ExtraHeader};
-use connect_api::api::DeploymentPaths;
+use connect_api::api::{DeploymentPaths, Selector};
 use connect_api::hosts::{AllowedHosts, Endpoint};
 use connect_api::http::{ActionClient, ActionSettings, Authorities, Credentials, HttpConnect, Limits, Settings};
 use connect_api::model::DeploymentDraft;
@@ -166,6 +166,11 @@ impl Remote {
         change(&mut settings);
         HttpConnect::new(settings, clock).expect("a client for plain HTTP")
     }
+}
+
+/// Names the deployment and the staged connector of the tests.
+pub(super) fn id() -> Selector {
+    Selector::Id("42".to_owned())
 }
 
 /// Returns an answer without delay.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clock::Clock;
-use connect_api::api::{ConnectApi, Selector};
+use connect_api::api::ConnectApi;
 use connect_api::error::{Failure, Reaction};
 use connect_api::http::{ASSUMED_LIFE, HttpConnect};
 use futures::future::join_all;
@@ -14,11 +14,9 @@ use secrecy::SecretString;
 use serde_json::json;
 use tokio::sync::Barrier;
 
-use super::remote::{ReceivedRequest, Remote, answer, deployment, error_answer, json_answer, later, stepped, token};
-
-fn id() -> Selector {
-    Selector::Id("42".to_owned())
-}
+use super::remote::{
+    ReceivedRequest, Remote, answer, deployment, error_answer, id, json_answer, later, stepped, token,
+};
 
 fn found(_: ReceivedRequest) -> axum::response::Response {
     json_answer(200, &deployment("42"))

@@ -20,35 +20,19 @@ fn a_staged_ref_resolves_to_the_result_of_its_connector_staged() {
     let found = |id: &str, staged| {
         Ok(Target { name: RegistryKey { selector: Selector::Id(id.into()), staged: true }, staged: Some(staged) })
     };
-    let condition = |reason, message: &str| Err(ConditionUpdate::new(reason, message));
+    let waits = |why: &str| Err(ConditionUpdate::new(Reason::StagedNotReady, format!("ConnectorStaged mine: {why}")));
     let missing = || Err("it is missing in this namespace".to_owned());
+    let changed = "ConnectorStaged mine is connector two now, but connector one is deployed: delete this resource and \
+                   create it again";
+    let changed = Err(ConditionUpdate::new(Reason::IdentityChanged, changed));
     for (case, live, staged, expected) in [
         ("deployable", None, of(Some("one"), Ok(4)), found("one", Ok(4))),
         ("not yet", None, of(Some("one"), refused()), found("one", refused())),
-        (
-            "not created yet",
-            None,
-            of(None, refused()),
-            condition(Reason::StagedNotReady, "ConnectorStaged mine: its tag is not yet v2"),
-        ),
-        (
-            "missing",
-            None,
-            None,
-            condition(Reason::StagedNotReady, "ConnectorStaged mine: it is missing in this namespace"),
-        ),
+        ("not created yet", None, of(None, refused()), waits("its tag is not yet v2")),
+        ("missing", None, None, waits("it is missing in this namespace")),
         ("live", Some("one"), of(Some("one"), Ok(4)), found("one", Ok(4))),
         ("live, and missing", Some("one"), None, found("one", missing())),
-        (
-            "live, and another one",
-            Some("one"),
-            of(Some("two"), Ok(4)),
-            condition(
-                Reason::IdentityChanged,
-                "ConnectorStaged mine is connector two now, but connector one is deployed: delete this resource and \
-                 create it again",
-            ),
-        ),
+        ("live, and another one", Some("one"), of(Some("two"), Ok(4)), changed),
     ] {
         let mut object = resource(&json!({"connector": {"stagedRef": {"name": "mine"}}}));
         object.status = live.map(|live: &str| {
@@ -61,18 +45,14 @@ fn a_staged_ref_resolves_to_the_result_of_its_connector_staged() {
 
 #[test]
 fn rule_23_an_install_may_have_another_default_which_the_spec_overrides() {
+    use DeletionPolicy::{Delete, Orphan};
     for (case, spec, install, expected) in [
-        ("sandbox", json!({}), None, DeletionPolicy::Delete),
-        ("sandbox, kept by the install", json!({}), Some(DeletionPolicy::Orphan), DeletionPolicy::Orphan),
-        ("production", json!({"type": "production"}), None, DeletionPolicy::Orphan),
-        ("production, not kept", json!({"type": "production"}), Some(DeletionPolicy::Delete), DeletionPolicy::Delete),
-        ("written", json!({"deletionPolicy": "Delete"}), Some(DeletionPolicy::Orphan), DeletionPolicy::Delete),
-        (
-            "only observed",
-            json!({"managementPolicy": "ObserveOnly"}),
-            Some(DeletionPolicy::Delete),
-            DeletionPolicy::Orphan,
-        ),
+        ("sandbox", json!({}), None, Delete),
+        ("sandbox, kept by the install", json!({}), Some(Orphan), Orphan),
+        ("production", json!({"type": "production"}), None, Orphan),
+        ("production, not kept", json!({"type": "production"}), Some(Delete), Delete),
+        ("written", json!({"deletionPolicy": "Delete"}), Some(Orphan), Delete),
+        ("only observed", json!({"managementPolicy": "ObserveOnly"}), Some(Delete), Orphan),
     ] {
         let mut object = resource(&spec);
         assert_eq!(deletion(&object, install), None, "{case}: not deleted");

@@ -25,14 +25,6 @@ async fn the_token_endpoint_keeps_rfc_6749() {
         ("unknown client", "nobody", "dev-secret", &[GRANT], 401, "invalid_client"),
         ("no grant type", "dev-client", "dev-secret", &[], 400, "invalid_request"),
         ("another grant", "dev-client", "dev-secret", &[("grant_type", "password")], 400, "unsupported_grant_type"),
-        (
-            "scope of others",
-            "dev-client",
-            "dev-secret",
-            &[GRANT, ("scope", "manage_project:other")],
-            400,
-            "invalid_scope",
-        ),
     ] {
         let (answered, body) = caller.ask_token(id, secret, form).await;
         assert_eq!((answered.as_u16(), &body["error"]), (status, &json!(error)), "{case}");

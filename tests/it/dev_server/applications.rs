@@ -32,15 +32,7 @@ async fn the_address_of_a_record_leads_to_the_process_under_development() {
     let named = [format!("intake={target}"), format!("order-events={target}"), format!("nobody=http://{nobody}")];
     let applications = named.iter().map(|text| parse_application(text).expect("the address is local")).collect();
     let caller = Caller::new(Options { applications, ..Options::default() }).await;
-    let draft = json!({"key": "pipe", "connector": {"key": "demo-pipeline"}, "region": "europe-west1.gcp",
-        "globalConfiguration": {"standardConfiguration": [{"key": "SHOP_NAME", "value": "s"}],
-            "securedConfiguration": [{"key": "WEBHOOK_SECRET", "value": "w"}]},
-        "configurations": [
-            {"applicationName": "intake", "standardConfiguration": [], "securedConfiguration": []},
-            {"applicationName": "order-events", "standardConfiguration": [], "securedConfiguration": []},
-            {"applicationName": "nightly-export", "standardConfiguration": [{"key": "TARGET", "value": "x"}],
-                "securedConfiguration": []}]});
-    let (status, created) = caller.post("/demo/deployments", &draft).await;
+    let (status, created) = caller.post("/demo/deployments", &pipeline("pipe")).await;
     assert_eq!((status, &created["applications"][0]["url"]), (StatusCode::CREATED, &Value::Null));
     caller.step(5);
     let (_, read) = caller.get("/demo/deployments/key=pipe").await;

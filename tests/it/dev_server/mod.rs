@@ -102,6 +102,18 @@ fn draft(key: &str) -> Value {
     })
 }
 
+/// Returns a draft of the demo pipeline, with an application of each kind.
+fn pipeline(key: &str) -> Value {
+    let application = |name: &str, standard: Value| json!({"applicationName": name, "standardConfiguration": standard, "securedConfiguration": []});
+    json!({
+        "key": key, "connector": {"key": "demo-pipeline"}, "region": "europe-west1.gcp",
+        "globalConfiguration": {"standardConfiguration": [{"key": "SHOP_NAME", "value": "Shop"}],
+            "securedConfiguration": [{"key": "WEBHOOK_SECRET", "value": "canary"}]},
+        "configurations": [application("intake", json!([])), application("order-events", json!([])),
+            application("nightly-export", json!([{"key": "TARGET", "value": "x"}]))],
+    })
+}
+
 /// Returns the members of an object, sorted.
 fn members(value: &Value) -> Vec<&str> {
     let mut names: Vec<_> = value.as_object().expect("it is an object").keys().map(String::as_str).collect();
@@ -137,19 +149,25 @@ async fn a_stopped_server_frees_its_port_for_the_next() {
 }
 
 #[tokio::test]
-async fn a_state_file_keeps_deployments_over_a_restart() {
+async fn a_state_file_keeps_deployments_and_staged_connectors_over_a_restart() {
     let folder = tempfile::tempdir().expect("there is room");
     let file = folder.path().join("state.json");
     let options = Options { state_file: Some(file.clone()), ..Options::default() };
     let caller = Caller::new(options.clone()).await;
     caller.post("/demo/deployments", &draft("tax")).await;
+    caller.post("/connectors/drafts", &registry::staged("mine")).await;
+    let publish = json!({"version": 1, "actions": [{"action": "publish", "certification": false}]});
+    let (_, before) = caller.post("/connectors/drafts/key=mine", &publish).await;
+    caller.delete("/connectors/drafts/key=demo-staged").await;
     caller.server.stop().await.expect("the file can be written");
     let kept = std::fs::read_to_string(&file).expect("it was written");
     assert!(!kept.contains("canary-41"));
     let caller = Caller::new(options).await;
+    assert_eq!(caller.get("/connectors/drafts/key=mine").await.1, before);
+    assert_eq!(caller.get("/connectors/drafts/key=demo-staged").await.0, StatusCode::NOT_FOUND);
     caller.step(5);
-    let (_, read) = caller.get("/demo/deployments/key=tax").await;
-    assert_eq!(read["status"], "Deployed");
+    assert_eq!(caller.get("/connectors/key=mine").await.1["version"], 1, "publishing continued");
+    assert_eq!(caller.get("/demo/deployments/key=tax").await.1["status"], "Deployed");
 
     std::fs::write(&file, "{}").expect("it can be written");
     let options = Options { state_file: Some(file), ..Options::default() };

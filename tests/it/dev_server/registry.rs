@@ -162,23 +162,6 @@ async fn publishing_twice_at_once_publishes_once() {
 }
 
 #[tokio::test]
-async fn a_state_file_keeps_staged_connectors_over_a_restart() {
-    let folder = tempfile::tempdir().expect("there is room");
-    let options = Options { state_file: Some(folder.path().join("state.json")), ..Options::default() };
-    let caller = Caller::new(options.clone()).await;
-    caller.post("/connectors/drafts", &staged("mine")).await;
-    caller.change(json!([{"action": "publish", "certification": false}])).await;
-    caller.delete("/connectors/drafts/key=demo-staged").await;
-    let (_, before) = caller.get("/connectors/drafts/key=mine").await;
-    caller.server.stop().await.expect("the file can be written");
-    let caller = Caller::new(options).await;
-    assert_eq!(caller.get("/connectors/drafts/key=mine").await.1, before);
-    assert_eq!(caller.get("/connectors/drafts/key=demo-staged").await.0, StatusCode::NOT_FOUND);
-    caller.step(5);
-    assert_eq!(caller.get("/connectors/key=mine").await.1["version"], 1, "publishing continued");
-}
-
-#[tokio::test]
 async fn other_clients_and_the_certifier_act_through_the_control() {
     let caller = Caller::new(Options { control: true, ..Options::default() }).await;
     caller.server.may_answer("Paused");

@@ -6,7 +6,7 @@ use dev_server::Options;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::Caller;
+use super::{Caller, pipeline};
 
 const EXTENSION: &str = "/demo/extensions/key=demo-intake";
 const SUBSCRIPTION: &str = "/demo/subscriptions/key=demo-orders";
@@ -14,16 +14,7 @@ const SUBSCRIPTION: &str = "/demo/subscriptions/key=demo-orders";
 /// Returns a dev server with `/_dev` and a deployment in progress, and its id.
 async fn deploying() -> (Caller, String) {
     let caller = Caller::new(Options { control: true, ..Options::default() }).await;
-    let draft = json!({"key": "pipeline", "connector": {"key": "demo-pipeline"}, "region": "europe-west1.gcp",
-    "globalConfiguration": {"standardConfiguration": [{"key": "SHOP_NAME", "value": "Shop"}],
-        "securedConfiguration": [{"key": "WEBHOOK_SECRET", "value": "canary"}]},
-    "configurations": [
-        {"applicationName": "intake", "standardConfiguration": [], "securedConfiguration": []},
-        {"applicationName": "order-events", "standardConfiguration": [], "securedConfiguration": []},
-        {"applicationName": "nightly-export", "standardConfiguration": [{"key": "TARGET", "value": "x"}],
-            "securedConfiguration": []},
-    ]});
-    let (status, body) = caller.call(Method::POST, "/demo/deployments", Some(&draft)).await;
+    let (status, body) = caller.call(Method::POST, "/demo/deployments", Some(&pipeline("pipeline"))).await;
     assert_eq!(status, 201, "{body}");
     let id = body["id"].as_str().expect("an id").to_owned();
     (caller, id)

@@ -127,15 +127,6 @@ async fn the_sdk_prepares_a_connector_and_deploys_with_two_scopes() {
 }
 
 #[tokio::test]
-async fn the_sdk_reads_with_scopes_that_those_of_its_client_include() {
-    let scopes = ["view_connectors:demo", "view_connectors_deployments:demo"];
-    let Some(mut sdk) = Sdk::new(Options::default(), "dev-client", &scopes).await else { return };
-    assert_eq!(keys(&sdk.search(json!({"text": "pipeline"})).await), ["demo-pipeline"]);
-    let deployments = json!([["withProjectKey", {"projectKey": "demo"}], ["deployments"], ["get"]]);
-    assert_eq!(sdk.works(deployments).await["total"], 0);
-}
-
-#[tokio::test]
 async fn the_sdk_fetches_another_token_once_when_its_own_is_revoked() {
     let options = Options { control: true, ..Options::default() };
     let Some(mut sdk) = Sdk::new(options, "dev-client", &["manage_project:demo"]).await else { return };

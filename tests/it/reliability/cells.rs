@@ -44,38 +44,25 @@ pub(super) enum Operation {
 }
 
 impl Operation {
-    pub(super) const ALL: [Self; 13] = [
-        Self::List,
-        Self::ById,
-        Self::ByKey,
-        Self::Create,
-        Self::CreateUnscoped,
-        Self::Redeploy,
-        Self::Undeploy,
-        Self::ConnectorById,
-        Self::ConnectorByKey,
-        Self::StagedById,
-        Self::StagedByKey,
-        Self::TokenToLook,
-        Self::TokenToChange,
+    /// Each with its name in the contract, or `token`.
+    pub(super) const ALL: [(Self, &str); 13] = [
+        (Self::List, "queryDeployments"),
+        (Self::ById, "getDeploymentById"),
+        (Self::ByKey, "getDeploymentByKey"),
+        (Self::Create, "createDeployment"),
+        (Self::CreateUnscoped, "createDeploymentUnscoped"),
+        (Self::Redeploy, "updateDeploymentById"),
+        (Self::Undeploy, "deleteDeploymentById"),
+        (Self::ConnectorById, "getConnectorById"),
+        (Self::ConnectorByKey, "getConnectorByKey"),
+        (Self::StagedById, "getConnectorStagedById"),
+        (Self::StagedByKey, "getConnectorStagedByKey"),
+        (Self::TokenToLook, "token"),
+        (Self::TokenToChange, "token"),
     ];
 
-    /// Returns its name in the contract, or `token`.
     pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::List => "queryDeployments",
-            Self::ById => "getDeploymentById",
-            Self::ByKey => "getDeploymentByKey",
-            Self::Create => "createDeployment",
-            Self::CreateUnscoped => "createDeploymentUnscoped",
-            Self::Redeploy => "updateDeploymentById",
-            Self::Undeploy => "deleteDeploymentById",
-            Self::ConnectorById => "getConnectorById",
-            Self::ConnectorByKey => "getConnectorByKey",
-            Self::StagedById => "getConnectorStagedById",
-            Self::StagedByKey => "getConnectorStagedByKey",
-            Self::TokenToLook | Self::TokenToChange => "token",
-        }
+        Self::ALL.into_iter().find(|(operation, _)| *operation == self).expect("all are listed").1
     }
 
     /// Whether the operator continues without it.
@@ -145,16 +132,7 @@ pub(super) async fn cell(operation: Operation, fault: &Fault) -> Cell {
         Operation::Create | Operation::CreateUnscoped => OperationType::Create,
         Operation::Redeploy | Operation::TokenToChange => OperationType::Redeploy,
         Operation::Undeploy => OperationType::Undeploy,
-        Operation::List
-        | Operation::ById
-        | Operation::ByKey
-        | Operation::TokenToLook
-        | Operation::ConnectorById
-        | Operation::ConnectorByKey
-        | Operation::StagedById
-        | Operation::StagedByKey => {
-            return at_a_standstill(&clock, Box::pin(read(operation, clock.clone(), fault))).await;
-        }
+        _ => return at_a_standstill(&clock, Box::pin(read(operation, clock.clone(), fault))).await,
     };
     at_a_standstill(&clock, Box::pin(change(operation, kind, clock.clone(), fault))).await
 }

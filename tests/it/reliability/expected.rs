@@ -7,6 +7,10 @@ use connect_operator::operator::remote::OutageKind;
 use connect_operator::operator::reporting::reason::Reason;
 
 use super::cells::{Cell, Closed, Knows, Operation, Pause};
+use super::faults::ReportedState::{
+    Absent, AbsentPerhaps, Away, Broken, Conflict, Credentials, Fine, Fix, FixPerhaps, Forbidden, NotThere, Open,
+    Passing, Taken, Throttled, Unreadable,
+};
 use super::faults::{Fault, Happened, ReportedState};
 
 /// A temporary state is read again after this time, doubling to a minute.
@@ -30,6 +34,11 @@ const UNAVAILABLE: Closed = Closed { kind: OutageKind::Unavailable, pause: Pause
 const CREDENTIALS: Closed = Closed { kind: OutageKind::CredentialsRejected, pause: Pause::UntilRepaired };
 const PROJECT: Closed = Closed { kind: OutageKind::ProjectNotFound, pause: Pause::UntilRepaired };
 const PERMISSION: Closed = Closed { kind: OutageKind::PermissionMissing, pause: Pause::UntilRepaired };
+
+/// Nothing follows.
+fn known(knows: Knows) -> Cell {
+    Cell { knows, again: None, reason: None, closed: None }
+}
 
 fn throttled(seconds: Option<u64>) -> Closed {
     let pause = seconds.map_or(Pause::Growing, |seconds| Pause::Asked(Duration::from_secs(seconds)));
@@ -55,28 +64,21 @@ fn look(operation: Operation, says: ReportedState) -> Cell {
     let fails =
         |reason, closed| Cell { knows: Knows::Nothing, again: None, reason: Some(reason), closed: Some(closed) };
     match says {
-        ReportedState::Fine => Cell { knows: Knows::Worked, again: None, reason: None, closed: None },
+        Fine => known(Knows::Worked),
         // A list that does not exist is no answer about a deployment.
-        ReportedState::Absent if operation == Operation::List => fails(Reason::RequestRejected, PROJECT),
-        ReportedState::AbsentPerhaps if operation == Operation::List => fails(Reason::ServiceUnavailable, UNAVAILABLE),
-        ReportedState::Absent | ReportedState::AbsentPerhaps => {
-            Cell { knows: Knows::Absent, again: None, reason: None, closed: None }
+        Absent if operation == Operation::List => fails(Reason::RequestRejected, PROJECT),
+        AbsentPerhaps if operation == Operation::List => fails(Reason::ServiceUnavailable, UNAVAILABLE),
+        Absent | AbsentPerhaps => known(Knows::Absent),
+        Taken => fails(Reason::RequestRejected, UNAVAILABLE),
+        Fix(reason) | FixPerhaps(reason) => fails(reason, UNAVAILABLE),
+        Forbidden => fails(Reason::PermissionMissing, PERMISSION),
+        Credentials => fails(Reason::CredentialsRejected, CREDENTIALS),
+        Throttled(seconds) if operation.needs_token() => fails(Reason::ServiceUnavailable, throttled(seconds)),
+        Throttled(seconds) => fails(Reason::Throttled, throttled(seconds)),
+        Away(seconds) => fails(Reason::ServiceUnavailable, throttled(Some(seconds))),
+        Passing | Conflict | NotThere | Broken(_) | Unreadable(_) | Open(_) => {
+            fails(Reason::ServiceUnavailable, UNAVAILABLE)
         }
-        ReportedState::Taken => fails(Reason::RequestRejected, UNAVAILABLE),
-        ReportedState::Fix(reason) | ReportedState::FixPerhaps(reason) => fails(reason, UNAVAILABLE),
-        ReportedState::Forbidden => fails(Reason::PermissionMissing, PERMISSION),
-        ReportedState::Credentials => fails(Reason::CredentialsRejected, CREDENTIALS),
-        ReportedState::Throttled(seconds) if operation.needs_token() => {
-            fails(Reason::ServiceUnavailable, throttled(seconds))
-        }
-        ReportedState::Throttled(seconds) => fails(Reason::Throttled, throttled(seconds)),
-        ReportedState::Away(seconds) => fails(Reason::ServiceUnavailable, throttled(Some(seconds))),
-        ReportedState::Passing
-        | ReportedState::Conflict
-        | ReportedState::NotThere
-        | ReportedState::Broken(_)
-        | ReportedState::Unreadable(_)
-        | ReportedState::Open(_) => fails(Reason::ServiceUnavailable, UNAVAILABLE),
     }
 }
 
@@ -84,21 +86,13 @@ fn look(operation: Operation, says: ReportedState) -> Cell {
 fn aside(says: ReportedState) -> Cell {
     let without = |closed| Cell { knows: Knows::Nothing, again: None, reason: None, closed };
     match says {
-        ReportedState::Fine => Cell { knows: Knows::Worked, again: None, reason: None, closed: None },
-        ReportedState::Absent | ReportedState::AbsentPerhaps => {
-            Cell { knows: Knows::Absent, again: None, reason: None, closed: None }
-        }
-        ReportedState::Taken
-        | ReportedState::Fix(_)
-        | ReportedState::FixPerhaps(_)
-        | ReportedState::Forbidden
-        | ReportedState::Passing
-        | ReportedState::Conflict
-        | ReportedState::Open(_) => without(None),
-        ReportedState::Credentials => without(Some(CREDENTIALS)),
-        ReportedState::Throttled(seconds) => without(Some(throttled(seconds))),
-        ReportedState::Away(seconds) => without(Some(throttled(Some(seconds)))),
-        ReportedState::NotThere | ReportedState::Broken(_) | ReportedState::Unreadable(_) => without(Some(UNAVAILABLE)),
+        Fine => known(Knows::Worked),
+        Absent | AbsentPerhaps => known(Knows::Absent),
+        Taken | Fix(_) | FixPerhaps(_) | Forbidden | Passing | Conflict | Open(_) => without(None),
+        Credentials => without(Some(CREDENTIALS)),
+        Throttled(seconds) => without(Some(throttled(seconds))),
+        Away(seconds) => without(Some(throttled(Some(seconds)))),
+        NotThere | Broken(_) | Unreadable(_) => without(Some(UNAVAILABLE)),
     }
 }
 
@@ -121,37 +115,33 @@ fn change(operation: Operation, running: Reason, says: ReportedState) -> Cell {
         (_, Happened::Yes) => None,
     };
     match says {
-        ReportedState::Fine => Cell { knows: Knows::Worked, again: None, reason: Some(running), closed: None },
-        ReportedState::Absent | ReportedState::AbsentPerhaps if operation == Operation::Undeploy => {
-            Cell { knows: Knows::Absent, again: None, reason: None, closed: None }
-        }
+        Fine => Cell { knows: Knows::Worked, again: None, reason: Some(running), closed: None },
+        Absent | AbsentPerhaps if operation == Operation::Undeploy => known(Knows::Absent),
         // The operator reads again until it is sure (rule 5).
-        ReportedState::Absent | ReportedState::AbsentPerhaps if operation == Operation::Redeploy => soon(running, None),
-        ReportedState::Fix(reason) => refused(reason, None),
-        ReportedState::Forbidden => refused(Reason::PermissionMissing, None),
-        ReportedState::Credentials => refused(Reason::CredentialsRejected, Some(CREDENTIALS)),
-        ReportedState::Passing => soon(running, None),
-        ReportedState::Conflict | ReportedState::Taken => open(running, None, lost(Happened::No)),
-        ReportedState::Absent => refused(Reason::RequestRejected, None),
-        ReportedState::NotThere | ReportedState::AbsentPerhaps => soon(Reason::ServiceUnavailable, Some(UNAVAILABLE)),
-        ReportedState::Throttled(seconds) => {
+        Absent | AbsentPerhaps if operation == Operation::Redeploy => soon(running, None),
+        Fix(reason) => refused(reason, None),
+        Forbidden => refused(Reason::PermissionMissing, None),
+        Credentials => refused(Reason::CredentialsRejected, Some(CREDENTIALS)),
+        Passing => soon(running, None),
+        Conflict | Taken => open(running, None, lost(Happened::No)),
+        Absent => refused(Reason::RequestRejected, None),
+        NotThere | AbsentPerhaps => soon(Reason::ServiceUnavailable, Some(UNAVAILABLE)),
+        Throttled(seconds) => {
             let again = seconds.map_or(SOON, Duration::from_secs);
             Cell { again: Some(again + anew), ..soon(Reason::Throttled, Some(throttled(seconds))) }
         }
-        ReportedState::Away(seconds) => {
+        Away(seconds) => {
             let again = lost(Happened::No).map(|after| after.max(Duration::from_secs(seconds)));
             open(Reason::ServiceUnavailable, Some(throttled(Some(seconds))), again)
         }
-        ReportedState::FixPerhaps(reason) => open(reason, None, lost(Happened::No)),
+        FixPerhaps(reason) => open(reason, None, lost(Happened::No)),
         // A DELETE was accepted, whatever its answer looks like; a read shows the result.
-        ReportedState::Unreadable(happened) if operation == Operation::Undeploy => {
+        Unreadable(happened) if operation == Operation::Undeploy => {
             let again = (happened == Happened::No).then_some(UNDEPLOY_AGAIN);
             Cell { knows: Knows::Worked, again, reason: Some(running), closed: None }
         }
-        ReportedState::Broken(happened) | ReportedState::Unreadable(happened) => {
-            open(Reason::ServiceUnavailable, Some(UNAVAILABLE), lost(happened))
-        }
-        ReportedState::Open(happened) => open(Reason::ServiceUnavailable, None, lost(happened)),
+        Broken(happened) | Unreadable(happened) => open(Reason::ServiceUnavailable, Some(UNAVAILABLE), lost(happened)),
+        Open(happened) => open(Reason::ServiceUnavailable, None, lost(happened)),
     }
 }
 
@@ -159,7 +149,7 @@ fn change(operation: Operation, running: Reason, says: ReportedState) -> Cell {
 fn without_a_token(says: ReportedState) -> Cell {
     match says {
         // By the token endpoint, not by the API.
-        ReportedState::Throttled(_) => {
+        Throttled(_) => {
             Cell { reason: Some(Reason::ServiceUnavailable), ..change(Operation::Redeploy, Reason::Redeploying, says) }
         }
         says => change(Operation::Redeploy, Reason::Redeploying, says),

@@ -73,80 +73,74 @@ pub(super) struct Fault {
 }
 
 use Happened::{No, Yes};
+use ReportedState::{
+    Absent, AbsentPerhaps, Away, Broken, Conflict, Credentials, Fine, Fix, FixPerhaps, Forbidden, NotThere, Open,
+    Passing, Taken, Throttled, Unreadable,
+};
+
+/// Nothing happened, and what was sent has to change.
+const REJECTED: ReportedState = Fix(Reason::RequestRejected);
 
 /// The codes of contract section 8.2 with the reaction that it demands, and the reported reason.
 pub(super) const CODES: [(&str, ReportedState); 39] = [
-    ("AuthenticationError", ReportedState::Credentials),
-    ("AuthorizationError", ReportedState::Forbidden),
-    ("BadGateway", ReportedState::Broken(No)),
-    ("ConcurrentModification", ReportedState::Conflict),
-    ("DuplicateField", ReportedState::Taken),
-    ("FieldValueNotFound", ReportedState::Fix(Reason::RequestRejected)),
-    ("General", ReportedState::Broken(No)),
-    ("InvalidJsonInput", ReportedState::Fix(Reason::RequestRejected)),
-    ("InvalidPathParam", ReportedState::Fix(Reason::RequestRejected)),
-    ("InvalidQueryParam", ReportedState::Fix(Reason::RequestRejected)),
-    ("ResourceNotFound", ReportedState::Absent),
-    ("ConnectorAlreadyCertified", ReportedState::Fix(Reason::RequestRejected)),
-    ("ConnectorReferenceNotFound", ReportedState::Fix(Reason::ConnectorNotFound)),
-    ("ConnectorSpecificationFileNotFound", ReportedState::Fix(Reason::RepositoryInvalid)),
-    ("ConnectorSpecificationFileNotValid", ReportedState::Fix(Reason::RepositoryInvalid)),
-    ("ConnectorStagedInCertification", ReportedState::Passing),
-    ("ConnectorStagedNotPreviewable", ReportedState::Fix(Reason::RequestRejected)),
-    ("ConnectorStagedNotPrivate", ReportedState::Fix(Reason::RequestRejected)),
-    ("ConnectorStagedPreviewRequestUnderProcess", ReportedState::Passing),
-    ("GitRepositoryNotReachable", ReportedState::Fix(Reason::RepositoryInvalid)),
-    ("DeploymentApplicationDoNotBelong", ReportedState::Fix(Reason::ApplicationMissing)),
-    ("DeploymentApplicationRequired", ReportedState::Fix(Reason::ConfigurationInvalid)),
-    ("DeploymentConnectorUpdateFailure", ReportedState::Open(No)),
-    ("DeploymentEmptyRequiredGlobalConfigurationKey", ReportedState::Fix(Reason::ConfigurationInvalid)),
-    ("DeploymentInvalidStatusTransition", ReportedState::Passing),
-    ("DeploymentInvalidType", ReportedState::Fix(Reason::ConfigurationInvalid)),
-    ("DeploymentMissingGlobalConfigurationKey", ReportedState::Fix(Reason::ConfigurationInvalid)),
-    ("DeploymentProductionDeactivated", ReportedState::Fix(Reason::RequestRejected)),
-    ("DeploymentUnknownApplicationConfiguration", ReportedState::Fix(Reason::ConfigurationInvalid)),
-    ("DeploymentUnknownApplicationConfigurationKey", ReportedState::Fix(Reason::ConfigurationInvalid)),
-    ("DeploymentUnknownGlobalConfigurationKey", ReportedState::Fix(Reason::ConfigurationInvalid)),
-    ("DeploymentUnsupportedRegion", ReportedState::Fix(Reason::ConfigurationInvalid)),
-    ("DeploymentInvalidRetryPolicy", ReportedState::Fix(Reason::ConfigurationInvalid)),
-    ("DeploymentRetryPolicyOverrideNotAllowed", ReportedState::Fix(Reason::ConfigurationInvalid)),
-    ("DeploymentRollbackNotAllowed", ReportedState::Fix(Reason::RequestRejected)),
-    ("DeploymentApplicationDoesNotExist", ReportedState::Fix(Reason::RequestRejected)),
-    ("DeploymentLogInvalidDate", ReportedState::Fix(Reason::RequestRejected)),
-    ("DeploymentLogInvalidPageToken", ReportedState::Fix(Reason::RequestRejected)),
-    ("DeploymentLogMissingApplicationName", ReportedState::Fix(Reason::RequestRejected)),
+    ("AuthenticationError", Credentials),
+    ("AuthorizationError", Forbidden),
+    ("BadGateway", Broken(No)),
+    ("ConcurrentModification", Conflict),
+    ("DuplicateField", Taken),
+    ("FieldValueNotFound", REJECTED),
+    ("General", Broken(No)),
+    ("InvalidJsonInput", REJECTED),
+    ("InvalidPathParam", REJECTED),
+    ("InvalidQueryParam", REJECTED),
+    ("ResourceNotFound", Absent),
+    ("ConnectorAlreadyCertified", REJECTED),
+    ("ConnectorReferenceNotFound", Fix(Reason::ConnectorNotFound)),
+    ("ConnectorSpecificationFileNotFound", Fix(Reason::RepositoryInvalid)),
+    ("ConnectorSpecificationFileNotValid", Fix(Reason::RepositoryInvalid)),
+    ("ConnectorStagedInCertification", Passing),
+    ("ConnectorStagedNotPreviewable", REJECTED),
+    ("ConnectorStagedNotPrivate", REJECTED),
+    ("ConnectorStagedPreviewRequestUnderProcess", Passing),
+    ("GitRepositoryNotReachable", Fix(Reason::RepositoryInvalid)),
+    ("DeploymentApplicationDoNotBelong", Fix(Reason::ApplicationMissing)),
+    ("DeploymentApplicationRequired", Fix(Reason::ConfigurationInvalid)),
+    ("DeploymentConnectorUpdateFailure", Open(No)),
+    ("DeploymentEmptyRequiredGlobalConfigurationKey", Fix(Reason::ConfigurationInvalid)),
+    ("DeploymentInvalidStatusTransition", Passing),
+    ("DeploymentInvalidType", Fix(Reason::ConfigurationInvalid)),
+    ("DeploymentMissingGlobalConfigurationKey", Fix(Reason::ConfigurationInvalid)),
+    ("DeploymentProductionDeactivated", REJECTED),
+    ("DeploymentUnknownApplicationConfiguration", Fix(Reason::ConfigurationInvalid)),
+    ("DeploymentUnknownApplicationConfigurationKey", Fix(Reason::ConfigurationInvalid)),
+    ("DeploymentUnknownGlobalConfigurationKey", Fix(Reason::ConfigurationInvalid)),
+    ("DeploymentUnsupportedRegion", Fix(Reason::ConfigurationInvalid)),
+    ("DeploymentInvalidRetryPolicy", Fix(Reason::ConfigurationInvalid)),
+    ("DeploymentRetryPolicyOverrideNotAllowed", Fix(Reason::ConfigurationInvalid)),
+    ("DeploymentRollbackNotAllowed", REJECTED),
+    ("DeploymentApplicationDoesNotExist", REJECTED),
+    ("DeploymentLogInvalidDate", REJECTED),
+    ("DeploymentLogInvalidPageToken", REJECTED),
+    ("DeploymentLogMissingApplicationName", REJECTED),
 ];
 
 /// HTTP statuses without a code, from an empty body.
-const STATUSES: [(u16, ReportedState); 20] = [
-    (301, ReportedState::Fix(Reason::RequestRejected)),
-    (302, ReportedState::Fix(Reason::RequestRejected)),
-    (303, ReportedState::Fix(Reason::RequestRejected)),
-    (307, ReportedState::Fix(Reason::RequestRejected)),
-    (308, ReportedState::Fix(Reason::RequestRejected)),
-    (400, ReportedState::Fix(Reason::RequestRejected)),
-    (401, ReportedState::Credentials),
-    (403, ReportedState::Forbidden),
-    (404, ReportedState::NotThere),
-    (405, ReportedState::Fix(Reason::RequestRejected)),
-    (408, ReportedState::Broken(No)),
-    (409, ReportedState::Passing),
-    (413, ReportedState::Fix(Reason::RequestRejected)),
-    (429, ReportedState::Throttled(None)),
-    (500, ReportedState::Broken(No)),
-    (501, ReportedState::Broken(No)),
-    (502, ReportedState::Broken(No)),
-    (503, ReportedState::Broken(No)),
-    (504, ReportedState::Broken(No)),
-    (599, ReportedState::Broken(No)),
+const STATUSES: [(&[u16], ReportedState); 7] = [
+    (&[301, 302, 303, 307, 308, 400, 405, 413], REJECTED),
+    (&[401], Credentials),
+    (&[403], Forbidden),
+    (&[404], NotThere),
+    (&[408, 500, 501, 502, 503, 504, 599], Broken(No)),
+    (&[409], Passing),
+    (&[429], Throttled(None)),
 ];
 
 /// Returns what an error status of a token endpoint means: 401 refuses the client, as does a 400 with an `error` (RFC
 /// 6749 section 5.2); any other status leaves the operator without a token, so that nothing was sent.
 fn token(status: u16) -> ReportedState {
     match status {
-        401 => ReportedState::Credentials,
-        _ => ReportedState::NotThere,
+        401 => Credentials,
+        _ => NotThere,
     }
 }
 
@@ -170,10 +164,7 @@ fn after(name: impl Into<String>, says: ReportedState, token: ReportedState, ans
 
 /// Returns the same fault before and after the effect.
 fn both(name: &str, answer: &FaultAnswer) -> [Fault; 2] {
-    [
-        before(name, ReportedState::Broken(No), ReportedState::NotThere, answer.clone()),
-        after(name, ReportedState::Broken(Yes), ReportedState::NotThere, answer.clone()),
-    ]
+    [before(name, Broken(No), NotThere, answer.clone()), after(name, Broken(Yes), NotThere, answer.clone())]
 }
 
 fn codes() -> Vec<Fault> {
@@ -190,32 +181,18 @@ fn codes() -> Vec<Fault> {
         before(format!("`{code}`"), says, token(status), FaultAnswer::error(status, code))
     };
     let mut codes: Vec<_> = CODES.into_iter().map(named).collect();
-    codes.push(after(
-        "`General`",
-        ReportedState::Broken(Yes),
-        ReportedState::NotThere,
-        FaultAnswer::error(500, "General"),
-    ));
-    codes.push(after(
-        "`BadGateway`",
-        ReportedState::Broken(Yes),
-        ReportedState::NotThere,
-        FaultAnswer::error(502, "BadGateway"),
-    ));
+    for (code, status) in [("General", 500), ("BadGateway", 502)] {
+        codes.push(after(format!("`{code}`"), Broken(Yes), NotThere, FaultAnswer::error(status, code)));
+    }
     let moved = "DeploymentConnectorUpdateFailure";
-    codes.push(after(format!("`{moved}`"), ReportedState::Open(Yes), token(400), FaultAnswer::error(400, moved)));
+    codes.push(after(format!("`{moved}`"), Open(Yes), token(400), FaultAnswer::error(400, moved)));
     let open = "`General` with 400";
-    codes.push(before(open, ReportedState::Open(No), token(400), FaultAnswer::error(400, "General")));
-    codes.push(after(open, ReportedState::Open(Yes), token(400), FaultAnswer::error(400, "General")));
+    codes.push(before(open, Open(No), token(400), FaultAnswer::error(400, "General")));
+    codes.push(after(open, Open(Yes), token(400), FaultAnswer::error(400, "General")));
     let refusal = FaultAnswer::error(500, "DeploymentInvalidType");
-    let says = ReportedState::FixPerhaps(Reason::ConfigurationInvalid);
-    codes.push(before("the code of a refusal with 500", says, ReportedState::NotThere, refusal));
-    for (status, says) in [
-        (400, ReportedState::Fix(Reason::RequestRejected)),
-        (401, ReportedState::Credentials),
-        (409, ReportedState::Passing),
-        (500, ReportedState::Broken(No)),
-    ] {
+    let says = FixPerhaps(Reason::ConfigurationInvalid);
+    codes.push(before("the code of a refusal with 500", says, NotThere, refusal));
+    for (status, says) in [(400, REJECTED), (401, Credentials), (409, Passing), (500, Broken(No))] {
         let answer = FaultAnswer::error(status, "SurprisinglyNew");
         codes.push(before(format!("an unknown code with {status}"), says, token(status), answer));
     }
@@ -223,22 +200,24 @@ fn codes() -> Vec<Fault> {
 }
 
 fn statuses() -> Vec<Fault> {
-    let named = |(status, says): (u16, ReportedState)| {
+    let named = |(status, says): (&u16, ReportedState)| {
+        let status = *status;
         let mut answer = FaultAnswer::text(status, "");
         if (300..400).contains(&status) {
             answer = answer.with_header("Location", "http://127.0.0.1:9/elsewhere");
         }
         before(format!("{status} without a code"), says, token(status), answer)
     };
-    let mut statuses: Vec<_> = STATUSES.into_iter().map(named).collect();
+    let each = STATUSES.into_iter().flat_map(|(statuses, says)| statuses.iter().map(move |status| (status, says)));
+    let mut statuses: Vec<_> = each.map(named).collect();
     for status in [500, 502, 503, 504] {
         let name = format!("{status} without a code");
-        statuses.push(after(name, ReportedState::Broken(Yes), ReportedState::NotThere, FaultAnswer::text(status, "")));
+        statuses.push(after(name, Broken(Yes), NotThere, FaultAnswer::text(status, "")));
     }
     let paused = |status, value: &str| FaultAnswer::text(status, "").with_header("Retry-After", value);
-    let asked = ReportedState::Throttled(Some(30));
+    let asked = Throttled(Some(30));
     statuses.push(before("429 with `Retry-After: 30`", asked, asked, paused(429, "30")));
-    statuses.push(before("503 with `Retry-After: 30`", ReportedState::Away(30), asked, paused(503, "30")));
+    statuses.push(before("503 with `Retry-After: 30`", Away(30), asked, paused(503, "30")));
     // An answer whose date and pause come from a clock that is an hour wrong.
     for (clock, date, until) in [
         ("an hour ahead", "Thu, 01 Jan 2026 01:00:00 GMT", "Thu, 01 Jan 2026 01:00:30 GMT"),
@@ -261,8 +240,7 @@ fn json_body(status: u16, body: Value) -> FaultAnswer {
 
 /// Returns faults whose error bodies deviate from the contract.
 fn bodies() -> Vec<Fault> {
-    let rejected = ReportedState::Fix(Reason::RequestRejected);
-    let invalid = ReportedState::Fix(Reason::ConfigurationInvalid);
+    let invalid = Fix(Reason::ConfigurationInvalid);
     let unknown = "DeploymentUnknownApplicationConfigurationKey";
     let invalid_token = json!({
         "statusCode": 401, "message": "invalid_token", "error": "invalid_token",
@@ -273,39 +251,26 @@ fn bodies() -> Vec<Fault> {
     for (name, says, status, body) in [
         ("several errors, an unknown code first", invalid, 400, errors(400, &["SurprisinglyNew", unknown])),
         ("several errors with known codes", invalid, 400, errors(400, &[unknown, "DeploymentUnsupportedRegion"])),
-        ("400, `errors` missing", rejected, 400, json!({"statusCode": 400, "message": "no"})),
-        ("400, `errors` empty", rejected, 400, errors(400, &[])),
-        ("400, `errors` of another type", rejected, 400, json!({"statusCode": 400, "errors": 5})),
-        (
-            "404 of the service, `errors` missing",
-            ReportedState::AbsentPerhaps,
-            404,
-            json!({"statusCode": 404, "message": "no"}),
-        ),
-        ("409, `errors` missing", ReportedState::Passing, 409, json!({"statusCode": 409, "message": "no"})),
-        ("500, `errors` missing", ReportedState::Broken(No), 500, json!({"statusCode": 500, "message": "no"})),
-        ("401 with `invalid_token`, again and again", ReportedState::Credentials, 401, invalid_token),
-        ("401 with `invalid_client`", ReportedState::Credentials, 401, oauth),
-        ("a JSON list with 400", rejected, 400, json!([1, 2])),
+        ("400, `errors` missing", REJECTED, 400, json!({"statusCode": 400, "message": "no"})),
+        ("400, `errors` empty", REJECTED, 400, errors(400, &[])),
+        ("400, `errors` of another type", REJECTED, 400, json!({"statusCode": 400, "errors": 5})),
+        ("404 of the service, `errors` missing", AbsentPerhaps, 404, json!({"statusCode": 404, "message": "no"})),
+        ("409, `errors` missing", Passing, 409, json!({"statusCode": 409, "message": "no"})),
+        ("500, `errors` missing", Broken(No), 500, json!({"statusCode": 500, "message": "no"})),
+        ("401 with `invalid_token`, again and again", Credentials, 401, invalid_token),
+        ("401 with `invalid_client`", Credentials, 401, oauth),
+        ("a JSON list with 400", REJECTED, 400, json!([1, 2])),
     ] {
         bodies.push(before(name, says, token(status), json_body(status, body)));
     }
     let grant = json!({"error": "invalid_scope", "error_description": "not yours"});
-    bodies.push(before("400 with `invalid_scope`", rejected, ReportedState::Credentials, json_body(400, grant)));
+    bodies.push(before("400 with `invalid_scope`", REJECTED, Credentials, json_body(400, grant)));
     let text = |status, text: &str| FaultAnswer::text(status, text).with_header("Content-Type", "application/json");
-    bodies.push(before("400 with a body that is not JSON", rejected, token(400), text(400, "{\"errors\": ")));
-    bodies.push(before(
-        "404 with a page of a gateway",
-        ReportedState::NotThere,
-        token(404),
-        FaultAnswer::text(404, "<html>"),
-    ));
-    bodies.push(before(
-        "403 with a page of a gateway",
-        ReportedState::Forbidden,
-        token(403),
-        FaultAnswer::text(403, "<html>"),
-    ));
+    bodies.push(before("400 with a body that is not JSON", REJECTED, token(400), text(400, "{\"errors\": ")));
+    for (status, says) in [(404, NotThere), (403, Forbidden)] {
+        let page = FaultAnswer::text(status, "<html>");
+        bodies.push(before(format!("{status} with a page of a gateway"), says, token(status), page));
+    }
     bodies.extend(both("502 with a page of a gateway", &FaultAnswer::text(502, "<html>")));
     let long = FaultAnswer { status: Some(502), body_bytes: Some(1 << 20), ..FaultAnswer::default() };
     bodies.extend(both("an error of more than 256 KiB", &long));
@@ -316,15 +281,11 @@ fn bodies() -> Vec<Fault> {
 fn odd_successes() -> Vec<Fault> {
     let right = |status| FaultAnswer::with_the_right_body(status);
     let mut odd = vec![
-        before("200 where the contract has 201 or 202", ReportedState::Fine, ReportedState::Fine, right(200)),
-        before("202 where the contract has 200 or 201", ReportedState::Fine, ReportedState::Fine, right(202)),
-        before(
-            "the right answer with a wrong content type",
-            ReportedState::Fine,
-            ReportedState::Fine,
-            right(200).with_header("Content-Type", "text/html"),
-        ),
+        before("200 where the contract has 201 or 202", Fine, Fine, right(200)),
+        before("202 where the contract has 200 or 201", Fine, Fine, right(202)),
     ];
+    let html = right(200).with_header("Content-Type", "text/html");
+    odd.push(before("the right answer with a wrong content type", Fine, Fine, html));
     let json = |text: &str| FaultAnswer::text(200, text).with_header("Content-Type", "application/json");
     for (name, answer) in [
         ("200 without a body", FaultAnswer::text(200, "")),
@@ -336,8 +297,8 @@ fn odd_successes() -> Vec<Fault> {
         ("200 with JSON that lacks what is needed", json(r#"{"access_token": "", "id": null, "data": 5}"#)),
     ] {
         let [no, yes] = both(name, &answer);
-        odd.push(Fault { says: ReportedState::Unreadable(No), ..no });
-        odd.push(Fault { says: ReportedState::Unreadable(Yes), ..yes });
+        odd.push(Fault { says: Unreadable(No), ..no });
+        odd.push(Fault { says: Unreadable(Yes), ..yes });
     }
     odd
 }
@@ -359,10 +320,10 @@ fn connections() -> Vec<Fault> {
         all.extend(both(name, &answer));
     }
     let cut = FaultAnswer { cut_at: Some(5), ..FaultAnswer::default() };
-    all.push(after("the right answer breaks off", ReportedState::Broken(Yes), ReportedState::NotThere, cut));
-    let (says, token) = (ReportedState::Fine, ReportedState::Fine);
+    all.push(after("the right answer breaks off", Broken(Yes), NotThere, cut));
+    let (says, token) = (Fine, Fine);
     all.push(Fault { name: "the token has expired".into(), says, token, how: How::Revoked });
-    let (says, token) = (ReportedState::NotThere, ReportedState::NotThere);
+    let (says, token) = (NotThere, NotThere);
     all.push(Fault { name: "the connection is refused".into(), says, token, how: How::Refused });
     all
 }

@@ -40,7 +40,8 @@ fn can_meet(operation: Operation, fault: &Fault) -> bool {
 
 /// Runs every cell, operation by operation.
 async fn matrix(faults: &[Fault]) -> Vec<Met<'_>> {
-    let pairs = Operation::ALL.into_iter().flat_map(|operation| faults.iter().map(move |fault| (operation, fault)));
+    let pairs =
+        Operation::ALL.into_iter().flat_map(|(operation, _)| faults.iter().map(move |fault| (operation, fault)));
     let pairs = pairs.filter(|(operation, fault)| can_meet(*operation, fault));
     let (slow, quick): (Vec<_>, Vec<_>) = pairs.partition(|(_, fault)| fault.takes_time());
     // One group after the other, so that the many slow cells do not delay those with short limits.

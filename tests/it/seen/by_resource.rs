@@ -7,60 +7,31 @@ use connect_operator::operator::reporting::reason::{ConditionState, Reason};
 use super::queries::alerts_of;
 use crate::documentation::reasons::{looks, of_kinds};
 
-/// A metric in a query, with the labels that it must have.
-struct Selector {
-    name: String,
-    matchers: Vec<(String, Operator, String)>,
-}
-
-enum Operator {
-    Is,
-    IsNot,
-    IsOneOf,
-}
-
-impl Selector {
-    /// Returns the selectors in an expression whose selectors contain no blanks.
-    fn of(expression: &str) -> Vec<Self> {
-        let words = expression.split_whitespace().map(|word| word.trim_matches(['(', ')']));
-        words
-            .filter(|word| word.starts_with("connect_operator_") || word.starts_with("kube_"))
-            .map(Self::parse)
-            .collect()
-    }
-
-    fn parse(word: &str) -> Self {
-        let (name, matchers) = word.split_once('{').unwrap_or((word, ""));
-        let matchers = matchers.trim_end_matches('}').split("\",").filter(|matcher| !matcher.is_empty());
-        let matchers = matchers.map(|matcher| {
+/// Whether a selector of a query, such as `name{label="value"}`, selects a metric.
+fn selects(selector: &str, (metric, labels): &Series) -> bool {
+    let (name, matchers) = selector.split_once('{').unwrap_or((selector, ""));
+    let mut matchers = matchers.trim_end_matches('}').split("\",").filter(|matcher| !matcher.is_empty());
+    name == metric
+        && matchers.all(|matcher| {
             let (label, value) = matcher.split_once('"').expect("a quoted value");
-            let (label, operator) = [("=~", Operator::IsOneOf), ("!=", Operator::IsNot), ("=", Operator::Is)]
-                .into_iter()
-                .find_map(|(sign, operator)| Some((label.strip_suffix(sign)?, operator)))
-                .expect("an operator");
-            (label.to_owned(), operator, value.trim_end_matches('"').to_owned())
-        });
-        Self { name: name.to_owned(), matchers: matchers.collect() }
-    }
-
-    fn selects(&self, name: &str, labels: &BTreeMap<&str, &str>) -> bool {
-        let holds = |(label, operator, value): &(String, Operator, String)| {
-            let found = labels.get(label.as_str()).copied().unwrap_or_default();
-            match operator {
-                Operator::Is => found == value,
-                Operator::IsNot => found != value,
-                Operator::IsOneOf => value.split('|').any(|value| value == found),
+            let value = value.trim_end_matches('"');
+            let found =
+                |sign: &str| label.strip_suffix(sign).map(|label| labels.get(label).copied().unwrap_or_default());
+            match (found("=~"), found("!=")) {
+                (Some(found), _) => value.split('|').any(|value| value == found),
+                (_, Some(found)) => found != value,
+                (None, None) => found("=").expect("an operator") == value,
             }
-        };
-        self.name == name && self.matchers.iter().all(holds)
-    }
+        })
 }
 
-/// Returns the selectors of an alert.
-fn selectors(alert: &str) -> Vec<Selector> {
+/// Returns the selectors of an alert, which contain no blanks.
+fn selectors(alert: &str) -> Vec<String> {
     let alerts = alerts_of("alerts-by-resource.yaml");
     let found = alerts.iter().find(|it| it["alert"] == alert).unwrap_or_else(|| panic!("there is no {alert}"));
-    Selector::of(found["expr"].as_str().expect("an expression"))
+    let words = found["expr"].as_str().expect("an expression").split_whitespace();
+    let words = words.map(|word| word.trim_matches(['(', ')']).to_owned());
+    words.filter(|word| word.starts_with("connect_operator_") || word.starts_with("kube_")).collect()
 }
 
 /// The name and the labels of a metric.
@@ -105,11 +76,10 @@ fn alerts_fire_for_the_states_that_need_somebody() {
     for alert in ["ConnectDeploymentStuck", "ConnectResourceStalled", "ConnectProjectFailing"] {
         let mut selectors = selectors(alert);
         // Those without a reason are about the age of an operation.
-        let by_reason = |it: &Selector| it.matchers.iter().any(|(label, ..)| label == "reason");
-        selectors.retain(|selector| alert != "ConnectDeploymentStuck" || by_reason(selector));
+        selectors.retain(|selector| alert != "ConnectDeploymentStuck" || selector.contains("reason"));
         for (kind, reason) in &states {
             let series = shown(kind, *reason);
-            let found = series.iter().any(|(name, labels)| selectors.iter().any(|it| it.selects(name, labels)));
+            let found = series.iter().any(|series| selectors.iter().any(|selector| selects(selector, series)));
             assert_eq!(found, is_meant(alert, kind, *reason), "{alert}: {kind} {reason} {series:?}");
         }
     }

@@ -3,6 +3,8 @@
 
 use std::process::{Command, Stdio};
 
+use crate::repeated_options::KUBECONFIG;
+
 const PROGRAM: &str = env!("CARGO_BIN_EXE_connect-operator");
 
 /// Makes the network `$3`, starts the operator at the address `$2`, and asks it over every further address, without a
@@ -31,10 +33,6 @@ for address; do
   echo "$address: $answer"
 done
 "#;
-
-const KUBECONFIG: &str = r#"{"apiVersion": "v1", "kind": "Config", "current-context": "c",
-    "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-    "clusters": [{"name": "c", "cluster": {"server": "https://[::1]:1"}}], "users": [{"name": "u", "user": {}}]}"#;
 
 #[test]
 fn probes_are_answered_in_networks_of_either_family() {

@@ -36,7 +36,8 @@ const RULES: &[Rule] = &[
     (
         "what decides knows neither Kubernetes nor the Connect API, and does no I/O",
         &["operator/deployment/decide", "operator/staged/decide"],
-        "kube, k8s_openapi, connect_api, crd, serde, serde_json, async, tokio ::, std :: fs, std :: env, Clock, tracing ::",
+        "kube, k8s_openapi, connect_api, crd, serde, serde_json, async, tokio ::, std :: fs, std :: env, Clock, \
+         tracing ::",
         &[],
     ),
     (
@@ -81,7 +82,8 @@ const RULES: &[Rule] = &[
     (
         "only act changes the remote",
         &["operator"],
-        ". create ( & draft, . create ( draft, . redeploy (, . undeploy (, . stage (, api . update (, client . update (, . discard (",
+        ". create ( & draft, . create ( draft, . redeploy (, . undeploy (, . stage (, api . update (, client . update (, \
+         . discard (",
         &[
             ("operator/deployment/act", "it executes the decision"),
             ("operator/staged/act", "it executes the decision"),

@@ -1,4 +1,5 @@
-//! The pure steps around `decide`, which has its tables beside it: what users request, and what the status hides and bounds.
+//! The pure steps around `decide`, which has its tables beside it: what users request, and what the status hides and
+//! bounds.
 
 mod desired;
 mod intent;

@@ -69,8 +69,7 @@ async fn main() -> Outcome {
     let interval = arguments.next().unwrap_or_else(|| "5m".to_owned());
     let binary = std::env::var("OPERATOR").unwrap_or_else(|_| "target/release/connect-operator".to_owned());
     let assets = Assets::find_or_build(|step| eprintln!("{step}")).await?;
-    let options = local_control_plane::Options::new(assets, binary.clone().into());
-    let cluster = LocalCluster::start(local_control_plane::Options { profiling: true, ..options }).await?;
+    let cluster = LocalCluster::start(local_control_plane::Options { assets, profiling: true }).await?;
     eprintln!("folder of the cluster: {}", cluster.folder().display());
     let settled = Duration::from_mins(minutes);
     let measured = match form.as_deref() {

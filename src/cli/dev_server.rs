@@ -16,37 +16,6 @@ use dev_server::{
     parse_duration,
 };
 
-/// Arguments that `demo` has too.
-#[derive(Clone, Debug, clap::Args)]
-pub(super) struct CommonArgs {
-    /// Read connect.yaml of staged connectors from local Git repositories by tag: DIR/NAME for a repository URL that
-    /// ends in NAME.git. Needs the program git.
-    #[arg(long, value_name = "DIR")]
-    pub repositories: Option<PathBuf>,
-
-    /// Serve /_dev/... and switches in the console: faults, calls so far, changes by other clients, reset. They need no
-    /// token.
-    #[arg(long)]
-    pub control: bool,
-}
-
-impl CommonArgs {
-    /// Sets these options.
-    ///
-    /// # Errors
-    /// If the folder of the repositories does not exist.
-    pub(super) async fn apply(&self, options: &mut Options) -> Result<(), Error> {
-        if let Some(folder) = &self.repositories
-            && !tokio::fs::metadata(folder).await.is_ok_and(|found| found.is_dir())
-        {
-            return Err(Error::Repositories(folder.clone()));
-        }
-        options.repositories.clone_from(&self.repositories);
-        options.control = self.control;
-        Ok(())
-    }
-}
-
 const EXAMPLES: &str = "\
 Examples:
   # Serve the Connect API at http://127.0.0.1:8787, with a console for browsers
@@ -86,8 +55,15 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     pub actions: Option<PathBuf>,
 
-    #[command(flatten)]
-    pub common: CommonArgs,
+    /// Read connect.yaml of staged connectors from local Git repositories by tag: DIR/NAME for a repository URL that
+    /// ends in NAME.git. Needs the program git.
+    #[arg(long, value_name = "DIR")]
+    pub repositories: Option<PathBuf>,
+
+    /// Serve /_dev/... and switches in the console: faults, calls so far, changes by other clients, reset. They need no
+    /// token.
+    #[arg(long)]
+    pub control: bool,
 
     /// Keep deployments and staged connectors in this file across restarts. Secured values are kept as fingerprints
     /// only.
@@ -203,7 +179,12 @@ async fn options(args: &Args) -> Result<Options, Error> {
     for choice in &args.variants {
         variant.set(choice).map_err(Error::Variant)?;
     }
-    let mut options = Options {
+    if let Some(folder) = &args.repositories
+        && !tokio::fs::metadata(folder).await.is_ok_and(|found| found.is_dir())
+    {
+        return Err(Error::Repositories(folder.clone()));
+    }
+    Ok(Options {
         catalogue,
         variant,
         deploy_duration: args.deploy_duration,
@@ -213,10 +194,10 @@ async fn options(args: &Args) -> Result<Options, Error> {
         state_file: args.state.clone(),
         applications: args.applications.iter().cloned().collect(),
         cli_credentials: args.write_cli_credentials.clone(),
+        repositories: args.repositories.clone(),
+        control: args.control,
         ..Options::default()
-    };
-    args.common.apply(&mut options).await?;
-    Ok(options)
+    })
 }
 
 async fn read(path: &Path) -> Result<String, Error> {

@@ -73,10 +73,6 @@ enum Command {
     #[command(after_long_help = crds::EXAMPLES)]
     Crds,
     Completion(completion::Args),
-    /// Supervise the processes of a local cluster; started by `demo` and by tests.
-    #[cfg(feature = "local-cluster")]
-    #[command(name = local_control_plane::GUARDIAN_COMMAND, hide = true)]
-    LocalClusterGuardian,
 }
 
 /// Returns the clap definition of the command line.
@@ -118,8 +114,6 @@ pub fn main() -> ExitCode {
         }
         #[cfg(feature = "local-cluster")]
         Command::Demo(args) => in_runtime(demo::run(args)),
-        #[cfg(feature = "local-cluster")]
-        Command::LocalClusterGuardian => in_runtime(local_control_plane::guard()),
     }
 }
 

@@ -36,7 +36,7 @@ pub(crate) async fn shared() -> &'static Cluster {
 async fn start(definitions: Vec<CustomResourceDefinition>) -> Cluster {
     let assets = Assets::find_or_build(|step| eprintln!("{step}")).await.expect("etcd, kube-apiserver and kubectl");
     let kubectl = assets.kubectl.clone();
-    let options = Options::new(assets, env!("CARGO_BIN_EXE_connect-operator").into());
+    let options = Options::new(assets);
     let local = LocalCluster::start(options).await.expect("a local cluster");
     install(&local.client().unwrap(), definitions).await;
     Cluster { local: Arc::new(local), kubectl }

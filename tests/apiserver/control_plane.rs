@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
-use kube::api::{ListParams, ObjectMeta, PostParams, WatchParams};
+use kube::api::{ListParams, ObjectMeta, PostParams};
 use kube::{Api, Client};
-use local_control_plane::{Assets, Error, GUARDIAN_COMMAND, LocalCluster, Options, Process, versions};
-use rustix::process::{Pid, Signal, getpgid, getpgrp, kill_process, test_kill_process};
+use local_control_plane::{Assets, LocalCluster, Options, versions};
+use rustix::process::{Pid, getpgid, getpgrp, test_kill_process};
 use tokio::sync::OnceCell;
 
 use crate::patience::in_time;
@@ -21,7 +21,7 @@ const TO_BE_KILLED: &str = "CONNECT_OPERATOR_TEST_TO_BE_KILLED";
 
 async fn options() -> Options {
     let assets = Assets::find_or_build(|step| eprintln!("{step}")).await.expect("etcd and kube-apiserver");
-    Options::new(assets, env!("CARGO_BIN_EXE_connect-operator").into())
+    Options::new(assets)
 }
 
 async fn start() -> LocalCluster {
@@ -49,12 +49,8 @@ struct Remains {
 }
 
 impl Remains {
-    async fn of(cluster: &LocalCluster) -> Self {
-        let mut processes = [0; 2];
-        for (id, process) in processes.iter_mut().zip([Process::Etcd, Process::ApiServer]) {
-            *id = cluster.process_id(process).await.expect("it runs");
-        }
-        Self { processes, folder: cluster.folder().to_owned() }
+    fn of(cluster: &LocalCluster) -> Self {
+        Self { processes: cluster.process_ids(), folder: cluster.folder().to_owned() }
     }
 
     fn are_there(&self) -> bool {
@@ -179,55 +175,10 @@ where
 }
 
 #[tokio::test]
-async fn a_restarted_apiserver_has_the_same_address_and_data() {
-    let cluster = start().await;
-    let maps = config_maps(cluster.client().expect("a client"));
-    maps.create(&PostParams::default(), &config_map("kept")).await.expect("created");
-    let _watch = maps.watch(&WatchParams::default(), "0").await.expect("a watch");
-
-    let before = cluster.process_id(Process::ApiServer).await.expect("it runs");
-    cluster.stop_apiserver().await.expect("stopped");
-    assert!(!runs(before));
-    let ended = cluster.process_id(Process::ApiServer).await.expect_err("it was stopped");
-    let Error::Ended { how, .. } = &ended else { panic!("{ended}") };
-    assert_eq!(how, "exit status: 0", "an open watch does not delay the shutdown");
-    maps.get("kept").await.expect_err("the server is stopped");
-
-    cluster.start_apiserver().await.expect("started");
-    maps.get("kept").await.expect("the same client finds the same data");
-    cluster.stop().await.expect("stopped");
-}
-
-#[tokio::test]
-async fn without_etcd_the_apiserver_fails_until_it_is_back() {
-    let cluster = start().await;
-    let maps = config_maps(cluster.client().expect("a client"));
-    maps.create(&PostParams::default(), &config_map("kept")).await.expect("created");
-    cluster.stop_etcd().await.expect("stopped");
-    let client = cluster.client().expect("a client");
-    let lacks_etcd = async {
-        let readyz = || http::Request::get("/readyz/etcd").body(Vec::new()).expect("a request");
-        while client.request_text(readyz()).await.is_ok() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    // The request may wait for etcd for a long time; before readyz fails, nothing can have been written.
-    let (how, lost) = (PostParams::default(), config_map("lost"));
-    tokio::select! {
-        written = maps.create(&how, &lost) => drop(written.expect_err("it cannot be stored")),
-        seen = in_time(lacks_etcd) => seen.expect("readyz reports that etcd is missing"),
-    }
-    cluster.start_etcd().await.expect("started");
-    let read = async { while maps.get("kept").await.is_err() {} };
-    in_time(read).await.expect("the same data");
-    cluster.stop().await.expect("stopped");
-}
-
-#[tokio::test]
 async fn stopping_and_dropping_leave_no_process_and_no_folder() {
     let (stopped, dropped) = tokio::join!(start(), start());
     for (case, cluster, ends) in [("stopped", stopped, true), ("dropped", dropped, false)] {
-        let remains = Remains::of(&cluster).await;
+        let remains = Remains::of(&cluster);
         assert!(remains.are_there(), "{case}");
         if ends {
             cluster.stop().await.expect("stopped");
@@ -253,26 +204,10 @@ async fn a_program_that_cannot_be_started_is_named() {
     let mut options = options().await;
     options.assets.etcd = "/nonexistent/etcd".into();
     let error = LocalCluster::start(options).await.expect_err("there is none").to_string();
-    assert!(error.contains("/nonexistent/etcd: No such file"), "{error}");
-}
-
-#[tokio::test]
-async fn a_guardian_that_is_none_is_reported() {
-    for (case, program) in [("missing", "/nonexistent"), ("another program", "/bin/false"), ("a success", "/bin/true")]
-    {
-        let mut options = options().await;
-        options.guardian = program.into();
-        let error = LocalCluster::start(options).await.expect_err(case);
-        assert!(matches!(error, Error::Guardian { .. }), "{case}: {error}");
-    }
-}
-
-#[test]
-fn users_cannot_run_the_guardian_command() {
-    let mut guardian = Command::new(env!("CARGO_BIN_EXE_connect-operator"));
-    let output = guardian.arg(GUARDIAN_COMMAND).stdin(Stdio::null()).output().expect("our binary");
-    assert!(!output.status.success());
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "Error: only connect-operator itself can use this command\n");
+    assert!(
+        error.starts_with("etcd ended by itself (exit status: 127)") && error.contains("/nonexistent/etcd"),
+        "{error}"
+    );
 }
 
 /// Does nothing unless started by [`a_cluster_starts_in_any_environment_and_ends_when_its_process_is_killed`].
@@ -282,7 +217,7 @@ async fn to_be_killed() {
         return;
     }
     let cluster = start().await;
-    let Remains { processes: [etcd, apiserver], folder } = Remains::of(&cluster).await;
+    let Remains { processes: [etcd, apiserver], folder } = Remains::of(&cluster);
     println!("\ncluster {etcd} {apiserver} {}", folder.display());
     std::future::pending::<()>().await;
 }
@@ -312,14 +247,8 @@ async fn a_cluster_starts_in_any_environment_and_ends_when_its_process_is_killed
 }
 
 #[tokio::test]
-async fn the_terminal_does_not_reach_a_cluster_and_a_terminated_guardian_cleans_up() {
-    let cluster = start().await;
-    let remains = Remains::of(&cluster).await;
-    for id in remains.processes.into_iter().chain([cluster.guardian_id()]) {
+async fn the_terminal_does_not_reach_a_cluster() {
+    for id in shared().await.process_ids() {
         assert_ne!(getpgid(Some(pid(id))).expect("a process group"), getpgrp(), "Ctrl-C reaches process {id}");
     }
-    kill_process(pid(cluster.guardian_id()), Signal::TERM).expect("it runs");
-    in_time(remains.vanish()).await.expect("nothing remains");
-    let error = cluster.start_etcd().await.expect_err("no guardian");
-    assert!(matches!(error, Error::Guardian { .. }), "{error}");
 }

@@ -74,9 +74,7 @@ const RULES: &[Rule] = &[
             ("dev-server/server", "connections that do not end when they are asked to"),
             ("cli/run", "before the controllers and their clock start, and real sockets of slow clients"),
             ("cli/demo", "a demo on a real machine, with users watching"),
-            ("local-control-plane/guardian", "a real process, which has to end"),
             ("local-control-plane/lib", "a real process, which has to answer"),
-            ("local-control-plane/running_build", "real processes, which have to end before a destructor does"),
         ],
     ),
     (

@@ -3,21 +3,17 @@
 //!
 //! The sums of all modules are in `modules/`, so that exactly the reviewed sources are built. A program appears in the
 //! folder under its name only when it is complete. Only one process may build at a time, which `cache.rs` ensures. In
-//! whatever way this process ends, no process of a build remains; see `running_build.rs`.
+//! whatever way this process ends, no process of a build remains; see `guard.rs`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::Stdio;
-
-use tokio::process::Command;
+use std::process::{Command, Stdio};
 
 use super::assets::PROGRAMS;
-use super::running_build::RunningBuild;
-use super::step::Step;
+use super::cache::remove;
+use super::guard::Guard;
+use super::log::end_of;
 use super::{Error, versions};
-
-/// Number of lines of a failed build that an error shows.
-const LAST_LINES: usize = 15;
 
 /// A Go module that contains programs to build.
 struct Module {
@@ -65,7 +61,7 @@ pub(super) struct Workshop {
 
 impl Workshop {
     /// Builds the missing programs. Only one caller may do so at a time.
-    pub(super) async fn build_missing(&self, report: &impl Fn(Step)) -> Result<(), Error> {
+    pub(super) async fn build_missing(&self, report: &impl Fn(&str)) -> Result<(), Error> {
         let missing: Vec<_> = self.missing().collect();
         for recipe in &missing {
             self.write_module(recipe.module)?;
@@ -74,9 +70,10 @@ impl Workshop {
             self.check_toolchain(first.module).await?;
         }
         for recipe in missing {
-            report(Step::Building { program: recipe.program, usually: recipe.usually });
+            let Recipe { program, usually, .. } = recipe;
+            report(&format!("building {program} with Go, once; on 2 cores this usually takes {usually}"));
             self.build(recipe).await?;
-            report(Step::Built { program: recipe.program });
+            report(&format!("built {program}"));
         }
         Ok(())
     }
@@ -102,8 +99,10 @@ impl Workshop {
     /// Checks the version of Go inside a module folder, where a toolchain that is allowed to downloads the version that
     /// the module needs.
     async fn check_toolchain(&self, module: &Module) -> Result<(), Error> {
+        let mut go = Command::new(&self.go);
+        self.set(&mut go, module).args(["env", "GOVERSION"]);
         let output =
-            self.go(module).args(["env", "GOVERSION"]).output().await.map_err(|error| Error::Go {
+            tokio::process::Command::from(go).kill_on_drop(true).output().await.map_err(|error| Error::Go {
                 problem: format!("{} cannot be run ({error})", self.go.to_string_lossy()),
             })?;
         if !output.status.success() {
@@ -118,35 +117,41 @@ impl Workshop {
     async fn build(&self, recipe: &Recipe) -> Result<(), Error> {
         // Only one build runs at a time, so that the remainder of a killed build can be overwritten.
         let unfinished = self.folder.join(format!("{}.unfinished", recipe.program));
-        let mut command = self.go(recipe.module);
-        command
-            .args(["build", "-mod=readonly", "-buildvcs=false", "-trimpath", "-ldflags", &linker_flags(), "-o"])
-            .arg(&unfinished)
-            .arg(recipe.package);
-        let mut build = RunningBuild::start(&command, self.folder.join("temporary"))?;
-        let (status, last_lines) = build.end(LAST_LINES).await.map_err(Error::file(&unfinished))?;
-        if !status.success() {
-            let last_lines = last_lines.join("\n");
-            return Err(Error::Build { program: recipe.program, status: status.to_string(), last_lines });
+        let temporary = self.folder.join("temporary");
+        remove(&temporary).map_err(Error::file(&temporary))?;
+        // Dropping it ends the build with its compilers, which outlive Go, and removes their files, as Go itself does only
+        // if it is not interrupted.
+        let guard = Guard::of(temporary).map_err(Error::Guard)?;
+        let build = guard.start(&self.go, |go| {
+            self.set(go, recipe.module)
+                .args(["build", "-mod=readonly", "-buildvcs=false", "-trimpath", "-ldflags", &linker_flags(), "-o"])
+                .arg(&unfinished)
+                .arg(recipe.package)
+                .env("GOTMPDIR", guard.folder())
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped());
+        });
+        let build = build.map_err(Error::Guard)?;
+        let ended = tokio::task::spawn_blocking(move || build.wait_with_output()).await;
+        let output = ended.map_err(std::io::Error::other).flatten().map_err(Error::Guard)?;
+        if !output.status.success() {
+            let last_lines = end_of(&String::from_utf8_lossy(&output.stderr));
+            return Err(Error::Build { program: recipe.program, status: output.status.to_string(), last_lines });
         }
         let finished = self.folder.join(recipe.program);
         std::fs::rename(&unfinished, &finished).map_err(Error::file(&finished))
     }
 
-    /// Returns a `go` command in the folder of `module`, for this machine and without the user's settings for other
+    /// Lets a `go` command run in the folder of `module`, for this machine and without the user's settings for other
     /// work.
-    fn go(&self, module: &Module) -> Command {
-        let mut command = Command::new(&self.go);
-        command
-            .current_dir(self.module_folder(module))
+    fn set<'a>(&self, go: &'a mut Command, module: &Module) -> &'a mut Command {
+        go.current_dir(self.module_folder(module))
             .env("CGO_ENABLED", "0")
             .env("GOWORK", "off")
             .env_remove("GOFLAGS")
             .env_remove("GOOS")
             .env_remove("GOARCH")
             .stdin(Stdio::null())
-            .kill_on_drop(true);
-        command
     }
 }
 
@@ -201,7 +206,7 @@ mod tests {
     async fn what_is_missing_is_built_once_and_reported() {
         let (_folder, workshop) = workshop("works");
         let steps = RefCell::new(Vec::new());
-        let report = |step: Step| steps.borrow_mut().push(step.to_string());
+        let report = |step: &str| steps.borrow_mut().push(step.to_owned());
         workshop.build_missing(&report).await.expect("built");
         workshop.build_missing(&report).await.expect("nothing to do");
         assert_eq!(builds(&workshop), packages());
@@ -254,7 +259,7 @@ mod tests {
         let text = error.to_string();
         let shown: Vec<_> = text.lines().skip(1).collect();
         assert!(text.starts_with("building etcd failed (exit status: 1): if the last lines"), "{text}");
-        assert_eq!((shown.len(), shown[0], shown[14]), (LAST_LINES, "line 6", "line 20"));
+        assert_eq!((shown.len(), shown[0], shown[14]), (15, "line 6", "line 20"));
         assert!(!workshop.folder.join("etcd").exists());
     }
 

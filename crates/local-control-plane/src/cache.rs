@@ -14,8 +14,6 @@ use super::archive::{self, Archive};
 use super::assets::Assets;
 use super::build::Workshop;
 use super::download::download;
-use super::running_build::remove;
-use super::step::Step;
 use super::{Error, versions};
 use clock::Clock;
 
@@ -30,8 +28,6 @@ pub(super) struct Cache {
     pub(super) archive: Option<Archive>,
     /// The `go` command.
     pub(super) go: OsString,
-    /// Clock for the time limits of a download.
-    pub(super) clock: Clock,
 }
 
 impl Cache {
@@ -40,7 +36,7 @@ impl Cache {
     /// # Errors
     /// [`Error::File`]; [`Error::Go`] and [`Error::Build`], inside an [`Error::NoPrograms`] if the download failed
     /// before.
-    pub(super) async fn programs(&self, report: &impl Fn(Step)) -> Result<Assets, Error> {
+    pub(super) async fn programs(&self, report: &impl Fn(&str)) -> Result<Assets, Error> {
         if let Some(assets) = self.found() {
             return Ok(assets);
         }
@@ -54,14 +50,14 @@ impl Cache {
             return self.build(report).await;
         };
         let host = archive.address.host_str().unwrap_or_default().to_owned();
-        report(Step::Asking { host });
+        report(&format!("asking {host} for etcd, kube-apiserver and kubectl"));
         match self.fetch(archive, &lock, report).await {
             Ok(assets) => {
-                report(Step::Downloaded);
+                report("downloaded etcd, kube-apiserver and kubectl");
                 Ok(assets)
             }
             Err(why) => {
-                report(Step::NotDownloaded { why: why.clone() });
+                report(&format!("not downloaded, so they are built with Go: {why}"));
                 let no_programs =
                     |go| Error::NoPrograms { address: archive.address.to_string(), why, go: Box::new(go) };
                 self.build(report).await.map_err(no_programs)
@@ -85,17 +81,17 @@ impl Cache {
         self.folder.join(format!("envtest-{}", versions::ENVTEST))
     }
 
-    async fn build(&self, report: &impl Fn(Step)) -> Result<Assets, Error> {
+    async fn build(&self, report: &impl Fn(&str)) -> Result<Assets, Error> {
         let folder = self.built();
         Workshop { folder: folder.clone(), go: self.go.clone() }.build_missing(report).await?;
         Ok(Assets::at(&folder))
     }
 
     /// Downloads and unpacks the archive, or returns why that is not possible.
-    async fn fetch(&self, archive: &Archive, lock: &Arc<File>, report: &impl Fn(Step)) -> Result<Assets, String> {
+    async fn fetch(&self, archive: &Archive, lock: &Arc<File>, report: &impl Fn(&str)) -> Result<Assets, String> {
         let folder = self.downloaded();
         let unfinished = Unfinished::begin(&folder, lock).map_err(|error| error.to_string())?;
-        download(archive, &unfinished.archive(), &self.clock, report).await?;
+        download(archive, &unfinished.archive(), report).await?;
         // Continues if this future is dropped, and keeps the lock until it has finished.
         let finished = tokio::task::spawn_blocking(move || unfinished.finish()).await;
         finished
@@ -105,7 +101,7 @@ impl Cache {
     }
 
     /// Locks the cache folder until the returned file is dropped. The system releases the lock if this process dies.
-    async fn lock(&self, report: &impl Fn(Step)) -> Result<File, Error> {
+    async fn lock(&self, report: &impl Fn(&str)) -> Result<File, Error> {
         let path = self.folder.join("lock");
         let file = File::create(&path).map_err(Error::file(&path))?;
         let mut waiting = false;
@@ -115,7 +111,7 @@ impl Cache {
                 Err(TryLockError::Error(source)) => return Err(Error::File { path, source }),
                 Err(TryLockError::WouldBlock) if !waiting => {
                     waiting = true;
-                    report(Step::WaitingForAnotherProcess);
+                    report("waiting for another process that downloads or builds the same programs");
                 }
                 Err(TryLockError::WouldBlock) => Clock::system().sleep(LOOK_AT_LOCK).await,
             }
@@ -160,6 +156,14 @@ impl Drop for Unfinished {
     fn drop(&mut self) {
         // A remainder is removed before the next download.
         let _ = remove(&self.temporary);
+    }
+}
+
+/// Removes a folder if it exists.
+pub(super) fn remove(folder: &Path) -> std::io::Result<()> {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
     }
 }
 

@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Process;
-
 /// Why a local cluster is not available. The messages are for users and contain no secrets.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -63,17 +61,14 @@ pub enum Error {
         /// The last lines of the build's output.
         last_lines: String,
     },
-    /// The guardian failed to fulfil a request.
-    #[error("the guardian of the local cluster: {message}")]
-    Guardian {
-        /// What happened.
-        message: String,
-    },
+    /// The shell that guards the programs cannot be run, or could not remove everything.
+    #[error("the programs of the local cluster: {0}")]
+    Guard(#[source] std::io::Error),
     /// A program ended while it was needed.
-    #[error("{} ended by itself ({how}); the end of its log:\n{last_lines}", process.name())]
+    #[error("{program} ended by itself ({how}); the end of its log:\n{last_lines}")]
     Ended {
         /// The program.
-        process: Process,
+        program: &'static str,
         /// Exit status or signal.
         how: String,
         /// The last lines of its log.

@@ -8,8 +8,6 @@ use super::Error;
 use super::archive::Archive;
 use super::assets::Assets;
 use super::cache::Cache;
-use super::step::Step;
-use clock::Clock;
 
 /// If set to any value, the programs are built with Go; downloaded programs are neither fetched nor used.
 const BUILD_WITH_GO: &str = "CONNECT_OPERATOR_BUILD_WITH_GO";
@@ -19,20 +17,20 @@ impl Assets {
     /// (`XDG_CACHE_HOME` or `~/.cache`, then `connect-operator`). If the cache has none, the archive that is published
     /// for envtest is downloaded, about 90 MB. If the download fails, or if `CONNECT_OPERATOR_BUILD_WITH_GO` is set,
     /// they are built with the Go toolchain: this takes minutes, a gigabyte of downloads and 4 GB in Go's own caches.
-    /// Either happens only once. `report` is called for every step.
+    /// Either happens only once. `report` is called with a line for users for every step.
     ///
     /// Dropping the future stops a download or a build; an incomplete file is never used as a program.
     ///
     /// # Errors
     /// [`Error::AssetsMissing`], [`Error::NoCacheFolder`], [`Error::NoPrograms`], [`Error::Go`], [`Error::Build`] and
     /// [`Error::File`].
-    pub async fn find_or_build(report: impl Fn(Step)) -> Result<Self, Error> {
+    pub async fn find_or_build(report: impl Fn(&str)) -> Result<Self, Error> {
         if let Some(folder) = variable("KUBEBUILDER_ASSETS") {
             return Self::of(Path::new(&folder));
         }
         let folder = cache_folder(variable("XDG_CACHE_HOME"), variable("HOME")).ok_or(Error::NoCacheFolder)?;
         let archive = if variable(BUILD_WITH_GO).is_some() { None } else { Archive::published() };
-        Cache { folder, archive, go: "go".into(), clock: Clock::system() }.programs(&report).await
+        Cache { folder, archive, go: "go".into() }.programs(&report).await
     }
 }
 

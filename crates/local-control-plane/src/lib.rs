@@ -6,27 +6,26 @@
 //! objects are never garbage-collected.
 //!
 //! This crate does not know the operator's kinds, and the rest of the operator does not depend on it, so that an image
-//! can be built without it. See `guardian.rs` for the process that runs the programs and `flags.rs` for their flags.
+//! can be built without it. See `guard.rs` for what ends the programs and `flags.rs` for their flags.
 
 mod archive;
 mod assets;
 mod build;
 mod cache;
-mod conversation;
 mod download;
 mod error;
 mod find;
 mod flags;
-mod guardian;
+mod guard;
 mod identity;
 mod log;
 mod ports;
-mod protocol;
-mod running_build;
-mod step;
 pub mod versions;
 
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Child;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Namespace;
@@ -34,23 +33,19 @@ use kube::config::KubeConfigOptions;
 use kube::{Api, Client, Config};
 
 use clock::Clock;
-#[cfg(test)]
-use test_support::patience;
 
 pub use assets::Assets;
 pub use error::Error;
-pub use guardian::{GRACE, guard};
-pub use protocol::Process;
-pub use step::Step;
 
-use conversation::Conversation;
+use assets::PROGRAMS;
+use guard::Guard;
 use identity::Identity;
-
-/// Hidden command of the `connect-operator` binary that runs the guardian ([`guard`]).
-pub const GUARDIAN_COMMAND: &str = "local-cluster-guardian";
 
 /// Maximum number of starts, if another process takes the port between the choice of the port and listening on it.
 const STARTS: usize = 3;
+
+/// Maximum time until the API server is ready; it usually takes a few seconds, and more on a very busy machine.
+const READY_WITHIN: Duration = Duration::from_mins(2);
 
 /// Pause between two readiness checks of the API server.
 const LOOK_AT_START: Duration = Duration::from_millis(100);
@@ -63,21 +58,16 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 pub struct Options {
     /// The programs.
     pub assets: Assets,
-    /// A `connect-operator` binary to run as guardian: this program itself, or in its integration tests the binary that
-    /// Cargo built.
-    pub guardian: PathBuf,
-    /// Maximum time until the API server is ready; it usually takes a few seconds.
-    pub ready_within: Duration,
     /// Whether both programs serve profiles under `/debug/pprof`: kube-apiserver to the administrator, etcd at the socket
     /// `etcd.sock` in the folder of the cluster.
     pub profiling: bool,
 }
 
 impl Options {
-    /// Creates options with a readiness limit of 2 minutes, which is enough for a very busy machine, and without profiles.
+    /// Creates options without profiles.
     #[must_use]
-    pub fn new(assets: Assets, guardian: PathBuf) -> Self {
-        Self { assets, guardian, ready_within: Duration::from_mins(2), profiling: false }
+    pub fn new(assets: Assets) -> Self {
+        Self { assets, profiling: false }
     }
 }
 
@@ -85,13 +75,13 @@ impl Options {
 ///
 /// It is not tied to a runtime: tests with a runtime each can share one in a `static` (a `tokio::sync::OnceCell`), as
 /// long as each test creates its own [`client`](Self::client). Statics are never dropped, but when this process ends,
-/// in whatever way, the guardian removes everything within moments. [`stop`](Self::stop) removes it as well and waits.
-/// Dropping the cluster blocks until everything is removed, usually well below a second.
+/// in whatever way, everything is removed within moments. [`stop`](Self::stop) removes it as well and waits. Dropping
+/// the cluster blocks until everything is removed, usually well below a second.
 #[derive(Debug)]
 pub struct LocalCluster {
-    conversation: Conversation,
-    options: Options,
-    port: u16,
+    guard: Guard,
+    /// In the order of [`PROGRAMS`]: etcd and kube-apiserver.
+    processes: [Child; 2],
     config: Config,
 }
 
@@ -99,35 +89,39 @@ impl LocalCluster {
     /// Starts both programs, and waits until the API server is ready and its first namespaces exist.
     ///
     /// # Errors
-    /// [`Error::Ended`] and [`Error::NotReady`] with the end of the log, [`Error::Guardian`], [`Error::Port`],
+    /// [`Error::Ended`] and [`Error::NotReady`] with the end of the log, [`Error::Guard`], [`Error::Port`],
     /// [`Error::File`]. After an error, no process and no file is left.
     pub async fn start(options: Options) -> Result<Self, Error> {
-        let conversation = Conversation::begin(options.guardian.clone()).await?;
-        let started = Self::start_guarded(conversation.clone(), options).await;
-        if started.is_err() {
-            // The first error is more useful than one that follows from it.
-            let _ = conversation.end().await;
+        let mut starts = 1;
+        loop {
+            let port = ports::choose()?;
+            match Self::start_on(port, &options).await {
+                Err(Error::Ended { .. }) if starts < STARTS && ports::is_taken(port) => starts += 1,
+                result => return result,
+            }
         }
-        started
     }
 
-    async fn start_guarded(conversation: Conversation, options: Options) -> Result<Self, Error> {
-        let folder = conversation.folder().to_owned();
-        let identity = Identity::create(&folder)?;
-        conversation.start(Process::Etcd, options.assets.etcd.clone(), flags::etcd(options.profiling)).await?;
-        let mut starts = 0;
-        loop {
-            starts += 1;
-            let port = ports::choose()?;
-            let kubeconfig = identity.kubeconfig(&folder, port)?;
-            let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-            // The default comes from the environment, but no proxy can reach this machine's loopback address.
-            config.proxy_url = None;
-            let cluster = Self { conversation: conversation.clone(), options: options.clone(), port, config };
-            match cluster.start_apiserver().await {
-                Err(Error::Ended { process: Process::ApiServer, .. }) if starts < STARTS && ports::is_taken(port) => {}
-                result => return result.map(|()| cluster),
-            }
+    async fn start_on(port: u16, options: &Options) -> Result<Self, Error> {
+        let folder = format!("connect-operator-{}", uuid::Uuid::new_v4().simple());
+        let guard = Guard::of(std::env::temp_dir().join(folder)).map_err(Error::Guard)?;
+        let kubeconfig = Identity::create(guard.folder())?.kubeconfig(guard.folder(), port)?;
+        let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+        // The default comes from the environment, but no proxy can reach this machine's loopback address.
+        config.proxy_url = None;
+        let Assets { etcd, kube_apiserver, .. } = &options.assets;
+        let processes = [
+            start(&guard, PROGRAMS[0], etcd, flags::etcd(options.profiling))?,
+            start(&guard, PROGRAMS[1], kube_apiserver, flags::api_server(port, options.profiling))?,
+        ];
+        let mut cluster = Self { guard, processes, config };
+        let client = cluster.client()?;
+        match tokio::time::timeout(READY_WITHIN, cluster.wait_until_ready(&client)).await {
+            Ok(result) => result.map(|()| cluster),
+            Err(_) => Err(Error::NotReady {
+                seconds: READY_WITHIN.as_secs(),
+                last_lines: log::last_lines(cluster.folder(), PROGRAMS[1]),
+            }),
         }
     }
 
@@ -140,7 +134,7 @@ impl LocalCluster {
     /// Returns the folder of all files, with `etcd.log` and `kube-apiserver.log`; it is removed with the cluster.
     #[must_use]
     pub fn folder(&self) -> &Path {
-        self.conversation.folder()
+        self.guard.folder()
     }
 
     /// Returns the client configuration of the administrator (group `system:masters`).
@@ -175,90 +169,67 @@ impl LocalCluster {
         client(self.config_as(user))
     }
 
-    /// Stops kube-apiserver, by force after [`GRACE`], and waits until it has ended. The data remains.
-    ///
-    /// # Errors
-    /// [`Error::Guardian`].
-    pub async fn stop_apiserver(&self) -> Result<(), Error> {
-        self.conversation.stop(Process::ApiServer).await
-    }
-
-    /// Starts kube-apiserver again on the same port with the same data, and waits until it is ready.
-    ///
-    /// # Errors
-    /// Fails like [`start`](Self::start), and if it is already running.
-    pub async fn start_apiserver(&self) -> Result<(), Error> {
-        let program = self.options.assets.kube_apiserver.clone();
-        self.conversation
-            .start(Process::ApiServer, program, flags::api_server(self.port, self.options.profiling))
-            .await?;
-        let client = self.client()?;
-        let limit = self.options.ready_within;
-        match tokio::time::timeout(limit, self.wait_until_ready(&client)).await {
-            Ok(result) => result,
-            Err(_) => Err(Error::NotReady {
-                seconds: limit.as_secs(),
-                last_lines: log::last_lines(self.folder(), Process::ApiServer),
-            }),
-        }
-    }
-
-    /// Stops etcd, by force after [`GRACE`], and waits until it has ended. The data remains. kube-apiserver keeps
-    /// running without it, but fails requests and then takes long to stop.
-    ///
-    /// # Errors
-    /// [`Error::Guardian`].
-    pub async fn stop_etcd(&self) -> Result<(), Error> {
-        self.conversation.stop(Process::Etcd).await
-    }
-
-    /// Starts etcd again with the same data. It does not wait until etcd is ready; kube-apiserver does.
-    ///
-    /// # Errors
-    /// [`Error::Guardian`], also if it is already running.
-    pub async fn start_etcd(&self) -> Result<(), Error> {
-        self.conversation
-            .start(Process::Etcd, self.options.assets.etcd.clone(), flags::etcd(self.options.profiling))
-            .await
-    }
-
-    /// Returns the process id of `process`.
-    ///
-    /// # Errors
-    /// [`Error::Ended`] with the end of its log if it is not running.
-    pub async fn process_id(&self, process: Process) -> Result<u32, Error> {
-        self.conversation.look(process).await?.map_err(|how| Error::Ended {
-            process,
-            how,
-            last_lines: log::last_lines(self.folder(), process),
-        })
-    }
-
-    /// Returns the process id of the guardian.
+    /// Returns the process ids of etcd and kube-apiserver.
     #[must_use]
-    pub fn guardian_id(&self) -> u32 {
-        self.conversation.guardian_id()
+    pub fn process_ids(&self) -> [u32; 2] {
+        self.processes.each_ref().map(Child::id)
     }
 
-    /// Ends kube-apiserver and then etcd, removes the folder, and waits for all of it. Both are killed, because nothing
-    /// that they could still write is kept.
+    /// Ends both programs, removes the folder, and waits for all of it. They are killed, because nothing that they could
+    /// still write is kept.
     ///
     /// # Errors
-    /// [`Error::Guardian`] if a process or the folder may be left.
-    pub async fn stop(self) -> Result<(), Error> {
-        self.conversation.end().await
+    /// [`Error::Guard`] if the folder may be left.
+    pub async fn stop(mut self) -> Result<(), Error> {
+        let ended = tokio::task::spawn_blocking(move || self.end()).await;
+        ended.map_err(std::io::Error::other).flatten().map_err(Error::Guard)
     }
 
-    async fn wait_until_ready(&self, client: &Client) -> Result<(), Error> {
+    fn end(&mut self) -> std::io::Result<()> {
+        let ended = self.guard.end();
+        for process in &mut self.processes {
+            // The guard did this already, unless somebody killed it.
+            process.kill()?;
+            process.wait()?;
+        }
+        ended
+    }
+
+    async fn wait_until_ready(&mut self, client: &Client) -> Result<(), Error> {
         loop {
-            self.process_id(Process::ApiServer).await?;
-            self.process_id(Process::Etcd).await?;
+            for (program, process) in PROGRAMS.into_iter().zip(&mut self.processes) {
+                if let Some(status) = process.try_wait().map_err(Error::Guard)? {
+                    let last_lines = log::last_lines(self.guard.folder(), program);
+                    return Err(Error::Ended { program, how: status.to_string(), last_lines });
+                }
+            }
             if let Ok(true) = tokio::time::timeout(ANSWER_WITHIN, is_ready(client)).await {
                 return Ok(());
             }
             Clock::system().sleep(LOOK_AT_START).await;
         }
     }
+}
+
+impl Drop for LocalCluster {
+    fn drop(&mut self) {
+        // Errors cannot be reported here.
+        let _ = self.end();
+    }
+}
+
+/// Starts a program in the folder of the cluster, with a log there that only this user can read.
+fn start(guard: &Guard, name: &str, program: &Path, arguments: Vec<String>) -> Result<Child, Error> {
+    let path = log::path(guard.folder(), name);
+    let log = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
+    let log = log.and_then(|log| Ok((log.try_clone()?, log))).map_err(Error::file(&path))?;
+    let child = guard.start(program, |command| {
+        command.args(arguments).current_dir(guard.folder()).stdout(log.0).stderr(log.1);
+        // Empty, because etcd also reads its flags from the environment. Less garbage collection for more memory, which
+        // these short-lived programs have enough of.
+        command.env_clear().env("GOGC", "300");
+    });
+    child.map_err(Error::Guard)
 }
 
 fn client(config: Config) -> Result<Client, Error> {

@@ -1,8 +1,6 @@
 //! Reads the end of a program's log for error messages.
 
-use std::path::Path;
-
-use super::Process;
+use std::path::{Path, PathBuf};
 
 /// Maximum number of lines in an error message.
 const LAST_LINES: usize = 15;
@@ -10,13 +8,19 @@ const LAST_LINES: usize = 15;
 /// Maximum number of characters of each line; kube-apiserver sometimes logs whole objects.
 const LINE: usize = 400;
 
-/// Returns the last lines of the log of `process`, each truncated; empty if there is no log.
-pub(super) fn last_lines(folder: &Path, process: Process) -> String {
-    let text = std::fs::read(folder.join(process.log())).unwrap_or_default();
+/// Returns the path of the log of a program.
+pub(super) fn path(folder: &Path, program: &str) -> PathBuf {
+    folder.join(format!("{program}.log"))
+}
+
+/// Returns the last lines of the log of a program, each truncated; empty if there is no log.
+pub(super) fn last_lines(folder: &Path, program: &str) -> String {
+    let text = std::fs::read(path(folder, program)).unwrap_or_default();
     end_of(&String::from_utf8_lossy(&text))
 }
 
-fn end_of(text: &str) -> String {
+/// Returns the last lines of a text, each truncated.
+pub(super) fn end_of(text: &str) -> String {
     let mut lines: Vec<String> =
         text.lines().rev().take(LAST_LINES).map(|line| line.chars().take(LINE).collect()).collect();
     lines.reverse();

@@ -1,143 +1,76 @@
-//! Follows the cluster and the dev server: prints each change as a line, and keeps the latest state for the steps.
+//! Prints what changes: the states of the resources, their Events, and the calls of the dev server.
 //!
-//! Only reads: it uses one watch per object and polls nothing. Next: `observed.rs` for the line about an object.
+//! Only reads, with one watch for each kind. Next: `steps/` for what is waited for.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::convert::Infallible;
 
 use dev_server::DevServer;
-use futures::stream::{BoxStream, StreamExt, select_all};
+use futures::stream::{StreamExt, select_all};
 use k8s_openapi::api::events::v1::Event;
-use kube::api::DynamicObject;
-use kube::runtime::watcher::{self, watch_object};
-use kube::runtime::{WatchStreamExt, watcher as watch_kind};
-use kube::{Api, Client, ResourceExt};
-use tokio::sync::watch;
-use tokio::task::JoinSet;
+use kube::api::{Api, DynamicObject};
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Client, ResourceExt};
+use serde_json::Value;
 
-use super::display::Display;
-use super::observed::{OBJECTS, ObservedObjects, line, report};
-use crate::cli::resources::{Resource, ResourceType};
+use super::NAMESPACE;
+use super::display::detail;
+use crate::cli::resources::ResourceType;
 use crate::names;
 
-enum Change {
-    Object(ResourceType, &'static str, Option<Box<DynamicObject>>),
-    Event(Box<Event>),
-    Interrupted(watcher::Error),
-}
-
-/// Follows until it is dropped.
-pub(super) struct Follower {
-    seen: watch::Receiver<ObservedObjects>,
-    _looking: JoinSet<()>,
-}
-
-impl Follower {
-    /// Starts to watch the objects of the demo in `namespace` and to print their changes.
-    pub(super) fn start(client: &Client, namespace: &str, remote: Arc<DevServer>, display: Display) -> Self {
-        let (sender, seen) = watch::channel(ObservedObjects::default());
-        let printer = Printer { display, remote, last_call: None, events: BTreeSet::new(), printed: BTreeMap::new() };
-        let mut looking = JoinSet::new();
-        looking.spawn(follow(changes(client, namespace), sender, printer));
-        Self { seen, _looking: looking }
-    }
-
-    /// Returns a receiver of the latest state, which is notified of each change.
-    pub(super) fn seen(&self) -> watch::Receiver<ObservedObjects> {
-        self.seen.clone()
-    }
-}
-
-fn changes(client: &Client, namespace: &str) -> BoxStream<'static, Change> {
-    let objects = OBJECTS.map(|(resource_type, name)| {
-        watch_object(resource_type.api(client.clone(), namespace), name)
-            .default_backoff()
-            .map(move |seen| {
-                let object = |seen: Option<DynamicObject>| Change::Object(resource_type, name, seen.map(Box::new));
-                seen.map_or_else(Change::Interrupted, object)
-            })
-            .boxed()
+/// Prints changes until it is dropped.
+pub(super) async fn follow(client: &Client, remote: &DevServer) -> Infallible {
+    let objects = ResourceType::ALL.into_iter().filter(|it| !it.is_cluster_scoped()).map(|resource_type| {
+        let api = resource_type.api(client.clone(), NAMESPACE);
+        let objects = watcher(api, watcher::Config::default()).default_backoff().applied_objects();
+        objects.map(move |object| object.map(|object| state(resource_type.kind(), &object))).boxed()
     });
-    let events = watch_kind(Api::<Event>::namespaced(client.clone(), namespace), watcher::Config::default());
-    let events = events.default_backoff().applied_objects();
-    let events =
-        events.map(|event| event.map_or_else(Change::Interrupted, |event| Change::Event(Box::new(event)))).boxed();
-    select_all(objects.into_iter().chain([events])).boxed()
-}
-
-async fn follow(mut changes: BoxStream<'static, Change>, seen: watch::Sender<ObservedObjects>, mut printer: Printer) {
+    let events = watcher(Api::<Event>::namespaced(client.clone(), NAMESPACE), watcher::Config::default());
+    let events = events.default_backoff().applied_objects().map(|event| event.map(|event| reported(&event))).boxed();
+    let mut changes = select_all(objects.chain([events]));
+    let (mut printed, mut last_call) = (BTreeMap::new(), None);
     while let Some(change) = changes.next().await {
-        printer.calls();
-        match change {
-            Change::Object(resource_type, name, object) => {
-                match object.map(|object| Resource::of(resource_type, *object)).transpose() {
-                    Ok(object) => seen.send_modify(|seen| {
-                        printer.object(resource_type, name, object.as_ref());
-                        seen.put(name, object);
-                    }),
-                    Err(error) => printer.display.detail(&format!("{name} cannot be read: {error}")),
-                }
-            }
-            Change::Event(event) => printer.event(&event),
-            Change::Interrupted(error) => printer.display.detail(&format!("the watch was interrupted: {error}")),
+        print_calls(remote, &mut last_call);
+        let (what, line) =
+            change.unwrap_or_else(|error| (String::new(), format!("the watch was interrupted: {error}")));
+        if printed.insert(what, line.clone()).as_ref() != Some(&line) {
+            detail(&line);
         }
     }
+    std::future::pending().await
 }
 
-/// Prints changes, each once.
-struct Printer {
-    display: Display,
-    remote: Arc<DevServer>,
-    /// Correlation id of the newest call of the dev server that was printed or skipped.
-    last_call: Option<String>,
-    /// Printed Events, by uid and resourceVersion.
-    events: BTreeSet<(String, String)>,
-    /// The last printed line of each object, by name.
-    printed: BTreeMap<&'static str, String>,
+/// Prints the calls since the last one that change something. `last`: the correlation id of the newest one.
+fn print_calls(remote: &DevServer, last: &mut Option<String>) {
+    let calls = remote.calls();
+    let known = calls.iter().rposition(|call| Some(&call.correlation_id) == last.as_ref());
+    let new = calls.iter().skip(known.map_or(0, |known| known + 1));
+    for call in new.filter(|call| call.method != "GET" && call.operation != "token") {
+        detail(&format!("dev server: {} {} answered {}", call.method, call.path, call.status));
+    }
+    *last = calls.last().map(|call| call.correlation_id.clone());
 }
 
-impl Printer {
-    /// Prints new calls to the dev server that change something.
-    fn calls(&mut self) {
-        let calls = self.remote.calls();
-        let known = calls.iter().rposition(|call| Some(&call.correlation_id) == self.last_call.as_ref());
-        let new = calls.iter().skip(known.map_or(0, |known| known + 1));
-        for call in new.filter(|call| call.method != "GET" && call.operation != "token") {
-            self.display.detail(&format!("dev server: {} {} answered {}", call.method, call.path, call.status));
-        }
-        self.last_call = calls.last().map(|call| call.correlation_id.clone());
-    }
+/// Returns the name of an object, and a line about its state.
+fn state(kind: &str, object: &DynamicObject) -> (String, String) {
+    let name = format!("{kind} {}", object.name_any());
+    let status = &object.data["status"];
+    let conditions = || status["conditions"].as_array().into_iter().flatten();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let ready = conditions().find(|it| it["type"] == names::READY);
+    let ready = ready.map(|it| format!("Ready={} {}", text(&it["status"]), text(&it["reason"])));
+    let remote = ["deploymentStatus", "connectorStatus"].iter().find_map(|member| status[member].as_str());
+    let remote = remote.map(|remote| format!(", remote {remote}")).unwrap_or_default();
+    let update = conditions().any(|it| it["type"] == names::UPDATE_AVAILABLE && it["status"] == "True");
+    let update = if update { ", UpdateAvailable" } else { "" };
+    let line = format!("{name}: {}{remote}{update}", ready.as_deref().unwrap_or("no condition yet"));
+    (name, line)
+}
 
-    /// Prints what is new about an object, or that it was deleted.
-    fn object(&mut self, resource_type: ResourceType, name: &'static str, object: Option<&Resource>) {
-        let Some(object) = object else {
-            if self.printed.remove(name).is_some() {
-                self.display.detail(&format!("{} {name} was deleted", resource_type.kind()));
-            }
-            return;
-        };
-        let line = line(object);
-        if self.printed.get(name) != Some(&line) {
-            self.display.detail(&line);
-            if object.ready().is_some_and(|ready| ready.status == "False") {
-                for entry in report(object) {
-                    self.display.detail(&entry);
-                }
-            }
-            self.printed.insert(name, line);
-        }
-    }
-
-    /// Prints an Event about a resource of ours.
-    fn event(&mut self, event: &Event) {
-        let about = event.regarding.clone().unwrap_or_default();
-        let is_ours = about.api_version.is_some_and(|version| version.starts_with(names::GROUP));
-        let identity = (event.uid().unwrap_or_default(), event.resource_version().unwrap_or_default());
-        if !is_ours || !self.events.insert(identity) {
-            return;
-        }
-        let [kind, reason, of, name, note] = [&event.type_, &event.reason, &about.kind, &about.name, &event.note]
-            .map(|text| text.as_deref().unwrap_or_default());
-        self.display.detail(&format!("Event {kind} {reason} of {of} {name}: {note}"));
-    }
+/// Returns what an Event is about, and a line about it.
+fn reported(event: &Event) -> (String, String) {
+    let about = event.regarding.clone().unwrap_or_default();
+    let [kind, reason, of, name, note] = [&event.type_, &event.reason, &about.kind, &about.name, &event.note]
+        .map(|text| text.as_deref().unwrap_or_default());
+    (event.name_any(), format!("Event {kind} {reason} of {of} {name}: {note}"))
 }

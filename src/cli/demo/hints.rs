@@ -1,20 +1,17 @@
 //! Suggestions for what to try next, as commands to copy.
 
 use super::cluster::{DemoCluster, program, quoted};
-use super::display::Display;
-use super::observed::{DEPLOYMENT, LIVE, STAGED};
-use super::steps::CONNECTOR;
+use super::display::{result, title};
+use super::steps::{CONNECTOR, DEPLOYMENT, LIVE, STAGED};
 
 /// Prints the address of the console, and commands to copy into another terminal. `variables`: the environment of a
 /// user who calls the remote project.
-pub(super) fn print(place: &DemoCluster, display: &Display, console: &str, variables: &[(&str, String)]) {
+pub(super) fn print(place: &DemoCluster, console: &str, variables: &[(&str, String)]) {
     let (first, kubectl) = place.kubectl();
-    display.title(&format!("The dev server in a browser: {console}"));
-    display.title("Everything is up until Ctrl-C. In another terminal:");
-    if let Some(line) = first {
-        display.result(&line);
-    }
-    display.result(&format!("{kubectl} get cdep -w"));
+    title(&format!("The dev server in a browser: {console}"));
+    title("Everything is up until Ctrl-C. In another terminal:");
+    result(&first);
+    result(&format!("{kubectl} get cdep -w"));
     let log_level = |value: &str| {
         format!(
             r#"{kubectl} patch cdep {DEPLOYMENT} --type json -p '[{{"op": "replace", "path": "/spec/configurations/0/standardConfiguration/0/value", "value": "{value}"}}]'"#
@@ -27,9 +24,8 @@ pub(super) fn print(place: &DemoCluster, display: &Display, console: &str, varia
     };
     let words: Vec<_> = variables.iter().map(|(name, value)| format!("{name}={}", quoted(value))).collect();
     let program = program();
-    let cluster = place.options();
     let verbs = ["tree".to_owned(), format!("status {DEPLOYMENT}"), format!("wait {LIVE}")]
-        .map(|verb| format!("{program} {verb}{cluster}"));
+        .map(|verb| format!("{program} {verb}"));
     for (what, lines) in [
         ("Query the remote project", {
             let export = format!("export {}", words.join(" "));
@@ -56,10 +52,10 @@ pub(super) fn print(place: &DemoCluster, display: &Display, console: &str, varia
         ),
         ("Delete it: the remote deployment is deleted too", vec![format!("{kubectl} delete cdep {DEPLOYMENT}")]),
     ] {
-        display.title(what);
+        title(what);
         for line in lines {
-            display.result(&line);
+            result(&line);
         }
     }
-    display.result("");
+    result("");
 }

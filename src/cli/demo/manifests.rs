@@ -4,7 +4,8 @@ use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams
 use kube::{Api, Client};
 use serde_json::Value;
 
-use super::Error;
+use super::display::detail;
+use super::{Error, NAMESPACE};
 use crate::crd;
 
 /// A file that is compiled into this program: its name and its text.
@@ -67,21 +68,21 @@ impl Manifests {
         self.0.iter().find_map(|object| object.pointer(place)).and_then(Value::as_str)
     }
 
-    /// Applies all objects, as `kubectl apply --server-side` does, and reports each one to `report`.
-    pub(super) async fn apply(&self, client: &Client, namespace: &str, report: impl Fn(&str)) -> Result<(), Error> {
+    /// Applies all objects, as `kubectl apply --server-side` does, and prints each one.
+    pub(super) async fn apply(&self, client: &Client) -> Result<(), Error> {
         for object in &self.0 {
             let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
             let (kind, name) = (text("/kind"), text("/metadata/name"));
             let (group, version) = text("/apiVersion").split_once('/').unwrap_or(("", text("/apiVersion")));
             let api: Api<DynamicObject> = Api::namespaced_with(
                 client.clone(),
-                namespace,
+                NAMESPACE,
                 &resource(&GroupVersionKind::gvk(group, version, kind)),
             );
             // With force, because the user may have changed the same field with kubectl.
             let parameters = PatchParams::apply(FIELD_MANAGER).force().validation_strict();
             api.patch(name, &parameters, &Patch::Apply(object)).await?;
-            report(&format!("applied {kind} {name}"));
+            detail(&format!("applied {kind} {name}"));
         }
         Ok(())
     }

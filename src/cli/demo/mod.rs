@@ -9,11 +9,11 @@ mod display;
 mod follow;
 mod hints;
 mod manifests;
-mod observed;
 mod steps;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 
 use clock::Clock;
@@ -22,26 +22,25 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use self::cluster::DemoCluster;
-use self::display::Display;
-use self::follow::Follower;
+use self::display::done;
 use self::steps::Demo;
 use super::cluster::Connection;
-use super::dev_server::CommonArgs;
-use super::run::{self, RunError};
+use super::run;
 use crate::error_text::with_causes;
 use crate::names;
+use crate::operator::clients::cluster_access::Access;
 use crate::telemetry::{self, LogFormat};
 
 /// Preferred port of the dev server, as in `examples/quickstart.yaml`.
 const PORT: u16 = 8787;
 
+/// Namespace of all objects of the demo.
+const NAMESPACE: &str = "default";
+
 const EXAMPLES: &str = "\
 Examples:
   # Watch the main job, then try things yourself until Ctrl-C
   connect-operator demo
-
-  # The same in the cluster of a context of the kubeconfig
-  connect-operator demo --context kind-test
 
   # Unattended, as a test of this machine
   connect-operator demo --exit-when-ready";
@@ -59,18 +58,10 @@ Examples:
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Use the cluster of this context of the kubeconfig. The demo applies the CRDs if they are missing, and leaves
-    /// them; everything else is in a new namespace, which is removed at the end. No other operator may watch it.
-    #[arg(long, value_name = "NAME")]
-    pub context: Option<String>,
-
     /// Run unattended: also break a value, repair it and delete the deployments, then clean up and exit; with 0 only if
     /// every step succeeded.
     #[arg(long)]
     pub exit_when_ready: bool,
-
-    #[command(flatten)]
-    pub dev_server: CommonArgs,
 }
 
 /// Why the demo failed, as a sentence.
@@ -89,140 +80,72 @@ impl<E: std::error::Error + 'static> From<E> for Error {
     }
 }
 
-fn interrupted() -> Error {
-    Error("interrupted".to_owned())
-}
-
 /// Runs the demo until it is done or the process is asked to end, then cleans up.
 ///
 /// # Errors
 /// If a step failed, or the cleanup is incomplete.
 pub(super) async fn run(args: Args) -> Result<(), Error> {
-    let options = options(&args).await?;
-    // The display shows what matters; the log of the operator appears only on request.
+    // The output shows what matters; the log of the operator appears only on request.
     if std::env::var_os("RUST_LOG").is_some_and(|filter| !filter.is_empty()) {
         telemetry::start(LogFormat::Text, "info");
     }
-    let display = Display::new();
+    let interrupted = || Error("interrupted".to_owned());
     let mut asked = pin!(super::asked_to_end());
     let place = tokio::select! {
         biased;
-        () = &mut asked => {
-            display.line("Stopping");
-            // Dropping the other branch stops what it started.
-            return Err(interrupted());
-        }
-        place = open(&args, &display) => place?,
-    };
-    let mut running = Running::default();
-    let result = perform(&args, options, &place, &display, &mut running, asked).await;
-    // A local cluster is stopped as a whole, so the operator need not run while it is cleaned up.
-    let running = args.context.is_some().then_some(running);
-    let busy = display.busy("cleaning up");
-    let clock = Clock::system();
-    let cleaned = Box::pin(place.clean_up()).await;
-    drop((running, busy));
-    match (result, cleaned) {
-        (result, Ok(summary)) => {
-            display.done(&summary, clock.elapsed());
-            result
-        }
-        (Ok(()), Err(error)) => Err(error),
-        (Err(first), Err(error)) => {
-            display.line(&error.to_string());
-            Err(first)
-        }
-    }
-}
-
-async fn open(args: &Args, display: &Display) -> Result<DemoCluster, Error> {
-    match &args.context {
-        Some(context) => DemoCluster::existing(context, display).await,
-        None => DemoCluster::own(display).await,
-    }
-}
-
-/// What must run until the cluster is clean: in an existing cluster, the operator undeploys during the cleanup.
-#[derive(Default)]
-struct Running {
-    operator: JoinSet<Result<(), RunError>>,
-    remote: Option<Arc<DevServer>>,
-    follower: Option<Follower>,
-}
-
-impl Running {
-    /// Waits until the operator ends, which it does only after an error.
-    async fn operator_ended(&mut self) -> Error {
-        match self.operator.join_next().await {
-            Some(Ok(Err(error))) => Error(format!("the operator: {error}")),
-            _ => Error("the operator ended unexpectedly".to_owned()),
-        }
-    }
-}
-
-/// Runs everything between the start of the cluster and the cleanup.
-async fn perform(
-    args: &Args,
-    options: Options,
-    place: &DemoCluster,
-    display: &Display,
-    running: &mut Running,
-    mut asked: Pin<&mut impl Future<Output = ()>>,
-) -> Result<(), Error> {
-    let mut demo = tokio::select! {
-        biased;
+        // Dropping the other branch stops what it started.
         () = &mut asked => return Err(interrupted()),
-        demo = start(options, place, display, running) => demo?,
+        place = DemoCluster::start() => place?,
+    };
+    let ready = Cell::new(false);
+    let result = tokio::select! {
+        biased;
+        () = asked => if ready.get() { Ok(()) } else { Err(interrupted()) },
+        result = perform(&args, &place, &ready) => result,
+    };
+    let clock = Clock::system();
+    let cleaned = place.local.stop().await;
+    done("Cleaned up: no process and no folder remains", clock.elapsed());
+    result.and(cleaned.map_err(Error::from))
+}
+
+/// Runs everything between the start of the cluster and the cleanup. Unless it exits when it is ready, it only ends with
+/// an error.
+async fn perform(args: &Args, place: &DemoCluster, ready: &Cell<bool>) -> Result<(), Error> {
+    let clock = Clock::system();
+    place.serve().await?;
+    done("The CustomResourceDefinitions are served", clock.elapsed());
+    let clock = Clock::system();
+    let remote = Arc::new(dev_server(args).await?);
+    let mut running = JoinSet::new();
+    running.spawn(run::run_with(operator(), Access::direct(place.local.config()), std::future::pending()));
+    done(&format!("Dev server on {} and operator run in this process", remote.url()), clock.elapsed());
+    let mut demo = Demo::new(place, Arc::clone(&remote))?;
+    let steps = async {
+        show(args, &mut demo).await?;
+        if !args.exit_when_ready {
+            hints::print(place, &demo.console(), &demo.variables());
+            ready.set(true);
+            std::future::pending::<()>().await;
+        }
+        Ok(())
     };
     tokio::select! {
-        biased;
-        () = &mut asked => return Err(interrupted()),
-        ended = running.operator_ended() => return Err(ended),
-        result = show(args, &mut demo) => result?,
-    }
-    if args.exit_when_ready {
-        return Ok(());
-    }
-    hints::print(place, display, &demo.console(), &demo.variables());
-    tokio::select! {
-        biased;
-        () = asked => Ok(()),
-        ended = running.operator_ended() => Err(ended),
+        result = steps => result,
+        never = follow::follow(&place.client, &remote) => match never {},
+        ended = running.join_next() => match ended {
+            Some(Ok(Err(error))) => Err(Error(format!("the operator: {error}"))),
+            _ => Err(Error("the operator ended unexpectedly".to_owned())),
+        },
     }
 }
 
-async fn start<'a>(
-    options: Options,
-    place: &'a DemoCluster,
-    display: &Display,
-    running: &mut Running,
-) -> Result<Demo<'a>, Error> {
-    let clock = Clock::system();
-    place.prepare().await?;
-    display.done("The CustomResourceDefinitions are served", clock.elapsed());
-    let clock = Clock::system();
-    let remote = Arc::new(dev_server(options).await?);
-    running.remote = Some(Arc::clone(&remote));
-    running.operator.spawn(run::run_with(operator(place), place.access.clone(), std::future::pending()));
-    display.done(&format!("Dev server on {} and operator run in this process", remote.url()), clock.elapsed());
-    let follower = Follower::start(&place.client, &place.namespace, Arc::clone(&remote), display.clone());
-    let seen = follower.seen();
-    running.follower = Some(follower);
-    Demo::new(place, remote, seen, display.clone())
-}
-
-/// Returns the options of the dev server.
-async fn options(args: &Args) -> Result<Options, Error> {
+async fn dev_server(args: &Args) -> Result<DevServer, Error> {
     let mut options = Options::default();
     if args.exit_when_ready {
         // Nobody watches, so deployments need not be slow.
         options.deploy_duration /= 5;
     }
-    args.dev_server.apply(&mut options).await?;
-    Ok(options)
-}
-
-async fn dev_server(options: Options) -> Result<DevServer, Error> {
     let listener = match TcpListener::bind(("127.0.0.1", PORT)).await {
         Ok(listener) => listener,
         Err(_) => TcpListener::bind(("127.0.0.1", 0)).await?,
@@ -231,14 +154,14 @@ async fn dev_server(options: Options) -> Result<DevServer, Error> {
 }
 
 /// Returns the arguments of `run` for this cluster.
-fn operator(place: &DemoCluster) -> run::Args {
+fn operator() -> run::Args {
     run::Args {
         selector: kube::core::Selector::default(),
         leader_elect: false,
         lease_name: names::LEASE.to_owned(),
         metrics_listen: None,
         health_listen: None,
-        watch_namespaces: place.watched(),
+        watch_namespaces: Vec::new(),
         concurrency: 16,
         allowed_api_hosts: vec!["http://127.0.0.1:*".to_owned()],
         allowed_action_hosts: vec!["http://127.0.0.1:*".to_owned()],
@@ -247,7 +170,7 @@ fn operator(place: &DemoCluster) -> run::Args {
         require_secret_label: false,
         cluster_projects: false,
         ca_file: None,
-        operator_namespace: Some(place.namespace.clone()),
+        operator_namespace: Some(NAMESPACE.to_owned()),
         digest_key_secret: names::DIGEST_KEY_SECRET.to_owned(),
         log_format: LogFormat::Text,
         log_filter_file: None,

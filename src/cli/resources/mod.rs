@@ -30,8 +30,6 @@ pub(super) use self::argument::project as project_argument;
 pub(super) use self::doctor::{Doctor, doctor};
 pub(super) use self::failure::Failed;
 pub(super) use self::follow::TIMEOUT;
-#[cfg(feature = "local-cluster")]
-pub(super) use self::kind::Resource;
 pub(super) use self::kind::ResourceType;
 pub(super) use self::output::{Form, Output};
 #[cfg(feature = "local-cluster")]

@@ -2,14 +2,16 @@
 
 use connect_api::Selector;
 use kube::api::DeleteParams;
+use kube::runtime::wait::await_condition;
 
-use super::{Demo, REMOTE_PROJECT, live, settled};
+use super::{CHECKS, DEPLOYMENT, Demo, LIVE, PREVIEW, REMOTE_PROJECT, id, is_live, is_settled};
 use crate::cli::commands;
 use crate::cli::demo::Error;
+use crate::cli::demo::display::detail;
 use crate::cli::demo::manifests::{self, LOG_LEVEL, Manifests, TOKEN};
-use crate::cli::demo::observed::{DEPLOYMENT, LIVE, ObservedObjects, PREVIEW, READING, WRITING, report};
-use crate::crd::ConnectorDeployment;
-use crate::names;
+use crate::cli::resources::findings;
+use crate::crd::{ActionCheck, ConnectorDeployment};
+use crate::operator::reporting::conditions::is_ready;
 
 /// The connector to deploy, and the search text for it.
 pub(in crate::cli::demo) const CONNECTOR: &str = "demo-connector";
@@ -21,7 +23,7 @@ impl Demo<'_> {
         self.step("the registry is searched", async {
             let variable = |name: &str| self.variable(name);
             let table = commands::search(variable, WORDS).await.map_err(|error| Error(error.to_string()))?;
-            table.lines().for_each(|line| self.display.detail(line));
+            table.lines().for_each(detail);
             let rows = table.lines().skip(1);
             if !rows.clone().any(|row| row.split_whitespace().next() == Some(CONNECTOR)) {
                 return Err(Error(format!("{CONNECTOR} is not in the registry")));
@@ -55,7 +57,7 @@ impl Demo<'_> {
         })
         .await?;
         self.step("the ConnectorDeployment is Deployed", async {
-            let live = self.until(|seen| live(seen, DEPLOYMENT).cloned()).await?;
+            let live: ConnectorDeployment = self.until(DEPLOYMENT, is_live).await?;
             self.sent("createDeployment", 1)?;
             let url = live.status.iter().flat_map(|status| &status.applications).find_map(|one| one.url.clone());
             let url = url.ok_or_else(|| Error("the live deployment has no URL".to_owned()))?;
@@ -68,8 +70,10 @@ impl Demo<'_> {
     pub(in crate::cli::demo) async fn check(&self) -> Result<(), Error> {
         self.step("the actions are checked", async {
             self.apply(&Manifests::read(manifests::CHECK, &self.remote.url())?).await?;
-            let passed = |seen: &ObservedObjects, name| seen.is(name, names::READY);
-            self.until(|seen| (passed(seen, WRITING) && passed(seen, READING)).then_some(())).await?;
+            for check in CHECKS {
+                let passed = |it: &ActionCheck| it.status.as_ref().is_some_and(|status| is_ready(&status.conditions));
+                self.until(check, passed).await?;
+            }
             self.sent("writeFrontasticActionPost", 1)?;
             Ok("The actions addToCart and getCart answer as they should: CheckPassed".to_owned())
         })
@@ -83,7 +87,7 @@ impl Demo<'_> {
         self.step("the changed Secret is redeployed", async {
             self.apply(&changes).await?;
             let version = |it: &ConnectorDeployment| it.status.as_ref().and_then(|status| status.version);
-            self.until(|seen| live(seen, DEPLOYMENT).filter(|live| version(live) == Some(2)).map(drop)).await?;
+            self.until(DEPLOYMENT, |it| is_live(it) && version(it) == Some(2)).await?;
             // A second redeploy would be sent before the operator handles this request.
             self.look_again(DEPLOYMENT).await?;
             self.sent("updateDeployment", 1)?;
@@ -97,8 +101,8 @@ impl Demo<'_> {
         let changes = self.quickstart.edit(LOG_LEVEL, "loud");
         self.step("the rejected value is reported", async {
             self.apply(&changes).await?;
-            let report = self.until(failed).await?;
-            Ok(format!("LOG_LEVEL was set to loud: Failed, with its {}", report.join("; ")))
+            let failed = self.until(DEPLOYMENT, |it| is_settled(it, "Failed") && !report(it).is_empty()).await?;
+            Ok(format!("LOG_LEVEL was set to loud: Failed, with its report: {}", report(&failed).join("; ")))
         })
         .await
     }
@@ -108,7 +112,7 @@ impl Demo<'_> {
         let changes = self.quickstart.edit(LOG_LEVEL, "debug");
         self.step("the repaired value is Deployed", async {
             self.apply(&changes).await?;
-            self.until(|seen| live(seen, DEPLOYMENT).map(drop)).await?;
+            self.until(DEPLOYMENT, is_live).await?;
             Ok("LOG_LEVEL was set to debug: Deployed again".to_owned())
         })
         .await
@@ -117,15 +121,15 @@ impl Demo<'_> {
     /// Deletes every deployment, and checks that they are gone in the cluster and at the remote.
     pub(in crate::cli::demo) async fn delete(&self) -> Result<(), Error> {
         self.step("the deleted deployments are gone", async {
-            let all = [DEPLOYMENT, PREVIEW, LIVE];
-            self.sent_about(DEPLOYMENT, "updateDeployment", 3)?;
-            let ids = all.into_iter().map(|name| self.id(name)).collect::<Result<Vec<_>, _>>()?;
-            for name in all {
-                self.deployments().delete(name, &DeleteParams::default()).await?;
-            }
-            self.until(|seen| all.iter().all(|name| seen.get(name).is_none()).then_some(())).await?;
-            for id in ids {
-                if self.remote.world().read(REMOTE_PROJECT, &Selector::Id(id), self.remote.now()).is_ok() {
+            let deployments = self.api::<ConnectorDeployment>();
+            self.sent_about(&deployments.get(DEPLOYMENT).await?, "updateDeployment", 3)?;
+            for name in [DEPLOYMENT, PREVIEW, LIVE] {
+                let live = deployments.get(name).await?;
+                deployments.delete(name, &DeleteParams::default()).await?;
+                let is_gone = |it: Option<&ConnectorDeployment>| it.is_none();
+                Box::pin(await_condition(deployments.clone(), name, is_gone)).await?;
+                let selector = Selector::Id(id(&live).to_owned());
+                if self.remote.world().read(REMOTE_PROJECT, &selector, self.remote.now()).is_ok() {
                     return Err(Error("a remote deployment outlived its resource".to_owned()));
                 }
             }
@@ -138,11 +142,7 @@ impl Demo<'_> {
     }
 }
 
-/// Returns the report in the status of the deployment, if its newest generation failed and there is one.
-fn failed(seen: &ObservedObjects) -> Option<Vec<String>> {
-    let status = settled(seen, DEPLOYMENT)?.status.as_ref()?;
-    let object = seen.get(DEPLOYMENT)?;
-    let failed = status.deployment_status.as_deref() == Some("Failed")
-        && object.ready().is_some_and(|ready| ready.status == "False");
-    failed.then(|| report(object)).filter(|report| !report.is_empty())
+/// Returns the report in the status of the deployment, one text per finding.
+fn report(deployment: &ConnectorDeployment) -> Vec<String> {
+    deployment.status.iter().flat_map(|status| findings(&status.report)).collect()
 }

@@ -1,6 +1,7 @@
 //! Tables of [`super`].
 
 use super::*;
+use crate::testing::rows;
 
 fn hosts(patterns: &[&str]) -> AllowedHosts {
     AllowedHosts::parse(patterns.iter().copied()).expect("the patterns of this test are valid")
@@ -19,92 +20,79 @@ fn only_listed_hosts_are_called_and_only_literal_ones_may_be_plain_or_odd() {
         "[::3]",
         "Bücher.example",
     ]);
-    let not_allowed =
-        |host: &str, pattern: &str| Err(UrlRefused::NotAllowed { host: host.to_owned(), pattern: pattern.to_owned() });
-    let refused = |host: &str| not_allowed(host, host);
-    let plain = |host: &str, pattern: &str| Err(UrlRefused::PlainHttp { host: host.into(), pattern: pattern.into() });
-    let port = |host: &str, pattern: &str| Err(UrlRefused::Port { host: host.into(), pattern: pattern.into() });
-    for (case, url, expected) in [
-        ("the service", "https://connect.europe-west1.gcp.commercetools.com", Ok(Reach::Public)),
-        ("written-out default port", "https://auth.x.commercetools.com:443", Ok(Reach::Public)),
-        ("upper case", "HTTPS://CONNECT.X.COMMERCETOOLS.COM", Ok(Reach::Public)),
-        ("the name above", "https://commercetools.com", refused("commercetools.com")),
-        ("only the same letters", "https://evilcommercetools.com", refused("evilcommercetools.com")),
-        (
-            "as a label of another",
-            "https://a.commercetools.com.evil.example",
-            refused("a.commercetools.com.evil.example"),
-        ),
-        ("final dot", "https://a.commercetools.com.", refused("a.commercetools.com.")),
-        (
-            "wildcard over http",
-            "http://a.commercetools.com",
-            plain("a.commercetools.com", "http://a.commercetools.com"),
-        ),
-        (
-            "wildcard on a port",
-            "https://a.commercetools.com:8443",
-            port("a.commercetools.com", "a.commercetools.com:8443"),
-        ),
-        ("literal address, any port", "http://127.0.0.1:8787", Ok(Reach::Any)),
-        ("the same in another spelling", "http://0x7f.1:8787", Ok(Reach::Any)),
-        ("another loopback address", "http://127.0.0.2:8787", not_allowed("127.0.0.2", "http://127.0.0.2:8787")),
-        ("literal, over https", "https://127.0.0.1:8787", port("127.0.0.1", "127.0.0.1:8787")),
-        ("literal name", "http://localhost:8787", Ok(Reach::Any)),
-        ("literal name, any other port", "http://localhost:1", plain("localhost", "http://localhost:1")),
-        ("literal name, over https", "https://localhost:8787", port("localhost", "localhost:8787")),
-        ("without scheme: https", "https://connect.plain", Ok(Reach::Any)),
-        ("without scheme: port 443", "https://connect.plain:8443", port("connect.plain", "connect.plain:8443")),
-        ("without scheme: not plain", "http://connect.plain", plain("connect.plain", "http://connect.plain")),
-        ("any port, over https", "https://[::2]:9", Ok(Reach::Any)),
-        ("literal name and port", "https://connect.internal:8443", Ok(Reach::Any)),
-        ("literal name, other port", "https://connect.internal", port("connect.internal", "connect.internal")),
-        ("bracketed address", "http://[::1]:80", Ok(Reach::Any)),
-        ("bracketed address, other port", "http://[::1]:81", plain("[::1]", "http://[::1]:81")),
-        ("bracketed address, without a port", "https://[::3]", Ok(Reach::Any)),
-        ("metadata service", "http://169.254.169.254/", not_allowed("169.254.169.254", "http://169.254.169.254")),
-        ("international name", "https://b\u{fc}cher.example", Ok(Reach::Any)),
-        ("with a hyphen in front", "https://evil-commercetools.com", refused("evil-commercetools.com")),
-        ("an empty label", "https://.commercetools.com", refused(".commercetools.com")),
-        ("letters that look alike", "https://a.c\u{43e}mmercetools.com", refused("a.xn--cmmercetools-4fk.com")),
-        ("wide letters are the same letters", "https://a.\u{ff43}ommercetools.com", Ok(Reach::Public)),
-        ("a wide dot is a dot", "https://a\u{3002}commercetools.com", Ok(Reach::Public)),
-        ("an encoded dot is a dot", "https://a%2Ecommercetools.com", Ok(Reach::Public)),
-        ("an encoded slash", "https://a.commercetools.com%2F.evil.example", Err(UrlRefused::NotAUrl)),
-        ("a backslash ends the host", "https://evil.example\\.commercetools.com", refused("evil.example")),
-        (
-            "a line break is no part of it",
-            "https://a.commercetools.com\n.evil.example",
-            refused("a.commercetools.com.evil.example"),
-        ),
-        ("decimal", "http://2130706434", not_allowed("127.0.0.2", "http://127.0.0.2")),
-        ("octal", "http://0177.0.0.2", not_allowed("127.0.0.2", "http://127.0.0.2")),
-        ("hexadecimal", "http://0x7f000002", not_allowed("127.0.0.2", "http://127.0.0.2")),
-        ("short", "http://127.2", not_allowed("127.0.0.2", "http://127.0.0.2")),
-        ("nothing at all", "http://0", not_allowed("0.0.0.0", "http://0.0.0.0")),
-        ("mapped into IPv6", "http://[::ffff:127.0.0.1]", not_allowed("[::ffff:7f00:1]", "http://[::ffff:7f00:1]")),
-        ("metadata service, decimal", "http://2852039166", not_allowed("169.254.169.254", "http://169.254.169.254")),
-        (
-            "metadata service, mapped",
-            "http://[::ffff:169.254.169.254]",
-            not_allowed("[::ffff:a9fe:a9fe]", "http://[::ffff:a9fe:a9fe]"),
-        ),
-        ("port above all ports", "https://a.commercetools.com:65979", Err(UrlRefused::NotAUrl)),
-        (
-            "user, and a port that is a password",
-            "https://a.commercetools.com:443@127.0.0.1",
-            Err(UrlRefused::Extra("user info")),
-        ),
-        ("only a name of a user", "https://me@a.commercetools.com", Err(UrlRefused::Extra("user info"))),
-        ("user info", "https://a.commercetools.com@127.0.0.1", Err(UrlRefused::Extra("user info"))),
-        ("query", "http://127.0.0.1?x=1", Err(UrlRefused::Extra("a query"))),
-        ("fragment", "http://127.0.0.1#x", Err(UrlRefused::Extra("a fragment"))),
-        ("other scheme", "ftp://127.0.0.1", Err(UrlRefused::Scheme("ftp".into()))),
-        ("no URL", "127.0.0.1:8787", Err(UrlRefused::NotAUrl)),
-        ("nothing", "", Err(UrlRefused::NotAUrl)),
-    ] {
-        assert_eq!(allowed.endpoint(url).map(|endpoint| endpoint.reach()), expected, "{case}");
+    // What is not called is shown with the pattern that would allow it.
+    let shown = |url: &str| match allowed.endpoint(url).map(|endpoint| endpoint.reach()) {
+        Ok(Reach::Public) => "public".to_owned(),
+        Ok(Reach::Any) => "any".to_owned(),
+        Err(UrlRefused::NotAllowed { host, pattern }) => format!("not listed: {}", with(&host, pattern)),
+        Err(UrlRefused::PlainHttp { host, pattern }) => format!("plain: {}", with(&host, pattern)),
+        Err(UrlRefused::Port { host, pattern }) => format!("port: {}", with(&host, pattern)),
+        Err(refused) => format!("{refused:?}").replace('"', "'"),
+    };
+    let table = "
+        the service | https://connect.europe-west1.gcp.commercetools.com | public
+        written-out default port | https://auth.x.commercetools.com:443 | public
+        upper case | HTTPS://CONNECT.X.COMMERCETOOLS.COM | public
+        the name above | https://commercetools.com | not listed: commercetools.com
+        only the same letters | https://evilcommercetools.com | not listed: evilcommercetools.com
+        as a label of another | https://a.commercetools.com.evil.example | not listed: a.commercetools.com.evil.example
+        final dot | https://a.commercetools.com. | not listed: a.commercetools.com.
+        wildcard over http | http://a.commercetools.com | plain: http://a.commercetools.com
+        wildcard on a port | https://a.commercetools.com:8443 | port: a.commercetools.com:8443
+        literal address, any port | http://127.0.0.1:8787 | any
+        the same in another spelling | http://0x7f.1:8787 | any
+        another loopback address | http://127.0.0.2:8787 | not listed: http://127.0.0.2:8787
+        literal, over https | https://127.0.0.1:8787 | port: 127.0.0.1:8787
+        literal name | http://localhost:8787 | any
+        literal name, any other port | http://localhost:1 | plain: http://localhost:1
+        literal name, over https | https://localhost:8787 | port: localhost:8787
+        without scheme: https | https://connect.plain | any
+        without scheme: port 443 | https://connect.plain:8443 | port: connect.plain:8443
+        without scheme: not plain | http://connect.plain | plain: http://connect.plain
+        any port, over https | https://[::2]:9 | any
+        literal name and port | https://connect.internal:8443 | any
+        literal name, other port | https://connect.internal | port: connect.internal
+        bracketed address | http://[::1]:80 | any
+        bracketed address, other port | http://[::1]:81 | plain: http://[::1]:81
+        bracketed address, without a port | https://[::3] | any
+        metadata service | http://169.254.169.254/ | not listed: http://169.254.169.254
+        international name | https://b\u{fc}cher.example | any
+        with a hyphen in front | https://evil-commercetools.com | not listed: evil-commercetools.com
+        an empty label | https://.commercetools.com | not listed: .commercetools.com
+        letters that look alike | https://a.c\u{43e}mmercetools.com | not listed: a.xn--cmmercetools-4fk.com
+        wide letters are the same letters | https://a.\u{ff43}ommercetools.com | public
+        a wide dot is a dot | https://a\u{3002}commercetools.com | public
+        an encoded dot is a dot | https://a%2Ecommercetools.com | public
+        an encoded slash | https://a.commercetools.com%2F.evil.example | NotAUrl
+        a backslash ends the host | https://evil.example\\.commercetools.com | not listed: evil.example
+        a line break is no part of it | https://a.commerce\\ntools.com.example | not listed: a.commercetools.com.example
+        decimal | http://2130706434 | not listed: http://127.0.0.2
+        octal | http://0177.0.0.2 | not listed: http://127.0.0.2
+        hexadecimal | http://0x7f000002 | not listed: http://127.0.0.2
+        short | http://127.2 | not listed: http://127.0.0.2
+        nothing at all | http://0 | not listed: http://0.0.0.0
+        mapped into IPv6 | http://[::ffff:127.0.0.1] | not listed: http://[::ffff:7f00:1]
+        metadata service, decimal | http://2852039166 | not listed: http://169.254.169.254
+        metadata service, mapped | http://[::ffff:169.254.169.254] | not listed: http://[::ffff:a9fe:a9fe]
+        port above all ports | https://a.commercetools.com:65979 | NotAUrl
+        user, and a port that is a password | https://a.commercetools.com:443@127.0.0.1 | Extra('user info')
+        only a name of a user | https://me@a.commercetools.com | Extra('user info')
+        user info | https://a.commercetools.com@127.0.0.1 | Extra('user info')
+        query | http://127.0.0.1?x=1 | Extra('a query')
+        fragment | http://127.0.0.1#x | Extra('a fragment')
+        other scheme | ftp://127.0.0.1 | Scheme('ftp')
+        no URL | 127.0.0.1:8787 | NotAUrl
+        nothing |  | NotAUrl
+    ";
+    for [case, url, expected] in rows(table) {
+        assert_eq!(shown(&url), expected, "{case}");
     }
+}
+
+/// Returns the pattern, which contains the host.
+fn with(host: &str, pattern: String) -> String {
+    assert!(pattern.contains(host), "{host}: {pattern}");
+    pattern
 }
 
 #[test]
@@ -147,28 +135,10 @@ fn a_refusal_names_the_pattern_that_allows_the_url() {
 
 #[test]
 fn patterns_that_name_no_host_are_refused() {
-    for pattern in [
-        "",
-        "*",
-        "*.",
-        "a*.example.com",
-        "*a.example.com",
-        "*.*.example",
-        "*.127.0.0.1",
-        "connect.*",
-        "*.example.com:443",
-        "http://*.example.com",
-        "http://",
-        "ftp://host",
-        "host:",
-        "host:x",
-        "host:65536",
-        "host:**",
-        "host:1:2",
-        "a/b",
-        "http://a/b",
-        "u@h",
-    ] {
+    let patterns = "* *. a*.example.com *a.example.com *.*.example *.127.0.0.1 connect.* *.example.com:443 \
+                    http://*.example.com http:// ftp://host host: host:x host:65536 host:** host:1:2 a/b \
+                    http://a/b u@h";
+    for pattern in patterns.split(' ').chain([""]) {
         let error = AllowedHosts::parse([pattern]).expect_err(pattern);
         assert!(error.to_string().contains("`*.example.com`"), "{error}");
     }
@@ -210,61 +180,17 @@ fn only_hosts_of_this_machine_are_local() {
 
 #[test]
 fn addresses_that_are_not_public_are_known_in_every_disguise() {
-    for (address, public) in [
-        ("8.8.8.8", true),
-        ("2a00:1450::1", true),
-        ("::ffff:8.8.8.8", true),
-        ("64:ff9b::808:808", true),
-        ("2600:1901::1", true),
-        ("172.32.0.1", true),
-        ("100.128.0.1", true),
-        ("8.0.0.1", true),
-        ("8.88.99.1", true),
-        ("192.1.0.1", true),
-        ("192.88.1.1", true),
-        ("198.20.0.1", true),
-        ("100.100.100.200", false),
-        ("192.0.0.192", false),
-        ("192.0.2.1", false),
-        ("192.88.99.1", false),
-        ("198.51.100.1", false),
-        ("203.0.113.1", false),
-        ("240.0.0.1", false),
-        ("fd00:ec2::254", false),
-        ("::ffff:169.254.169.254", false),
-        ("::ffff:0:7f00:1", false),
-        ("64:ff9b::a9fe:a9fe", false),
-        ("64:ff9b:1::7f00:1", false),
-        ("100::1", false),
-        ("2001::1", false),
-        ("2001:2::1", false),
-        ("2001:20::1", false),
-        ("2002:a9fe:a9fe::1", false),
-        ("3fff::1", false),
-        ("127.0.0.1", false),
-        ("10.1.2.3", false),
-        ("172.16.0.1", false),
-        ("192.168.1.1", false),
-        ("169.254.169.254", false),
-        ("100.64.0.1", false),
-        ("0.0.0.0", false),
-        ("255.255.255.255", false),
-        ("224.0.0.1", false),
-        ("198.18.0.1", false),
-        ("198.19.0.1", false),
-        ("::", false),
-        ("::1", false),
-        ("fe80::1", false),
-        ("fd00::1", false),
-        ("fec0::1", false),
-        ("ff02::1", false),
-        ("::ffff:127.0.0.1", false),
-        ("::ffff:192.88.99.1", false),
-        ("::127.0.0.1", false),
-        ("64:ff9b::a00:1", false),
-        ("2002:7f00:1::", false),
-        ("2001:db8::1", false),
-    ] {
-        assert_eq!(is_public(address.parse().expect("an address")), public, "{address}");
+    let public = "8.8.8.8 2a00:1450::1 ::ffff:8.8.8.8 64:ff9b::808:808 2600:1901::1 172.32.0.1 100.128.0.1 8.0.0.1 \
+                  8.88.99.1 192.1.0.1 192.88.1.1 198.20.0.1";
+    let others = "100.100.100.200 192.0.0.192 192.0.2.1 192.88.99.1 198.51.100.1 203.0.113.1 240.0.0.1 \
+                  fd00:ec2::254 ::ffff:169.254.169.254 ::ffff:0:7f00:1 64:ff9b::a9fe:a9fe 64:ff9b:1::7f00:1 100::1 \
+                  2001::1 2001:2::1 2001:20::1 2002:a9fe:a9fe::1 3fff::1 127.0.0.1 10.1.2.3 172.16.0.1 192.168.1.1 \
+                  169.254.169.254 100.64.0.1 0.0.0.0 255.255.255.255 224.0.0.1 198.18.0.1 198.19.0.1 :: ::1 \
+                  fe80::1 fd00::1 fec0::1 ff02::1 ::ffff:127.0.0.1 ::ffff:192.88.99.1 ::127.0.0.1 64:ff9b::a00:1 \
+                  2002:7f00:1:: 2001:db8::1";
+    for (addresses, expected) in [(public, true), (others, false)] {
+        for address in addresses.split(' ') {
+            assert_eq!(is_public(address.parse().expect("an address")), expected, "{address}");
+        }
     }
 }

@@ -26,6 +26,8 @@ pub mod registry;
 mod resolver;
 pub mod routes;
 pub mod scopes;
+#[cfg(test)]
+mod testing;
 pub mod text;
 pub mod trace;
 

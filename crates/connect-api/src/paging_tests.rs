@@ -6,6 +6,7 @@ use futures::{FutureExt as _, StreamExt as _};
 
 use super::*;
 use crate::error::Failure;
+use crate::testing::rows;
 
 struct Item(String);
 
@@ -40,55 +41,38 @@ fn walk(answer: impl Fn(PageRequest) -> Option<Paged<Item>> + Send + Sync) -> (V
 
 #[test]
 fn pages_are_read_until_the_list_ends_however_it_changes() {
-    type Pages = Vec<Option<Paged<Item>>>;
-    let full = |from: u32| page(from..from + 100, 250);
-    let rows: [(&str, Pages, usize, bool, &[u32]); 14] = [
-        ("nothing", vec![Some(page([], 0))], 0, false, &[0]),
-        ("one page", vec![Some(page(0..7, 7))], 7, false, &[0]),
-        ("exactly two pages", vec![Some(page(0..100, 200)), Some(page(100..200, 200))], 200, false, &[0, 100]),
-        ("three pages", vec![Some(full(0)), Some(full(100)), Some(page(200..250, 250))], 250, false, &[0, 100, 200]),
-        ("a server with small pages", vec![Some(page(0..3, 5)), Some(page(3..5, 5))], 5, false, &[0, 3]),
-        (
-            "fewer than announced, then empty",
-            vec![Some(full(0)), Some(page(100..140, 250)), Some(page([], 250))],
-            140,
-            false,
-            &[0, 100, 140],
-        ),
-        ("an empty page at once", vec![Some(page([], 250))], 0, false, &[0]),
-        ("a total that sinks", vec![Some(full(0)), Some(page(100..200, 150))], 200, false, &[0, 100]),
-        (
-            "a total that grows",
-            vec![Some(page(0..100, 101)), Some(page(100..101, 102)), Some(page(101..102, 102))],
-            102,
-            false,
-            &[0, 100, 101],
-        ),
-        (
-            "shifted by one: an id comes twice",
-            vec![Some(page(0..100, 150)), Some(page(99..149, 151)), Some(page(149..150, 151))],
-            150,
-            false,
-            &[0, 100, 150],
-        ),
-        ("no total, full page", vec![Some(page(0..100, 0)), Some(page(100..130, 0))], 130, false, &[0, 100]),
-        ("no total, short page", vec![Some(page(0..99, 0))], 99, false, &[0]),
-        (
-            "no total, pages smaller than requested",
-            vec![Some(Paged { limit: 50, ..page(0..50, 0) }), Some(Paged { limit: 50, ..page(50..60, 0) })],
-            60,
-            false,
-            &[0, 50],
-        ),
-        ("an error", vec![Some(full(0)), None, Some(full(100))], 100, true, &[0, 100]),
-    ];
-    for (case, pages, count, error, offsets) in rows {
-        let pages = Mutex::new(pages.into_iter());
+    // Pages as first id, id behind the last one, and announced total; the number of ids that come; the offsets.
+    let table = "
+        nothing | 0-0/0 | 0 | 0
+        one page | 0-7/7 | 7 | 0
+        exactly two pages | 0-100/200 100-200/200 | 200 | 0 100
+        three pages | 0-100/250 100-200/250 200-250/250 | 250 | 0 100 200
+        a server with small pages | 0-3/5 3-5/5 | 5 | 0 3
+        fewer than announced, then empty | 0-100/250 100-140/250 0-0/250 | 140 | 0 100 140
+        an empty page at once | 0-0/250 | 0 | 0
+        a total that sinks | 0-100/250 100-200/150 | 200 | 0 100
+        a total that grows | 0-100/101 100-101/102 101-102/102 | 102 | 0 100 101
+        shifted by one: an id comes twice | 0-100/150 99-149/151 149-150/151 | 150 | 0 100 150
+        no total, full page | 0-100/0 100-130/0 | 130 | 0 100
+        no total, short page | 0-99/0 | 99 | 0
+        no total, pages smaller than requested | 0-50/0/50 50-60/0/50 | 60 | 0 50
+        an error | 0-100/250 lost 100-200/250 | 100 | 0 100
+    ";
+    let parsed = |text: &str| {
+        let numbers: Vec<u32> = text.split(['-', '/']).filter_map(|number| number.parse().ok()).collect();
+        let [from, to, total, limit @ ..] = &numbers[..] else { return None };
+        let limit = limit.first().copied().unwrap_or(PAGE.into());
+        Some(Paged { limit: limit.into(), ..page(*from..*to, (*total).into()) })
+    };
+    for [case, pages, count, offsets] in rows(table) {
+        let error = pages.contains("lost");
+        let pages = Mutex::new(pages.split(' ').map(parsed).collect::<Vec<_>>().into_iter());
         let (ids, failed, asked) =
             walk(|_| pages.lock().expect("not poisoned").next().unwrap_or_else(|| panic!("{case}: one page too many")));
-        let expected: Vec<u32> = (0..u32::try_from(count).expect("few")).collect();
+        let expected: Vec<u32> = (0..count.parse().expect("a number")).collect();
         assert_eq!((ids, failed), (expected, error), "{case}");
-        assert_eq!(asked.iter().map(|(offset, _)| *offset).collect::<Vec<_>>(), offsets, "{case}");
+        let asked: Vec<_> = asked.iter().map(|(offset, _)| offset.to_string()).collect();
+        assert_eq!(asked.join(" "), offsets, "{case}");
     }
 }
 

@@ -190,11 +190,4 @@ mod tests {
              manage_project:shop or manage_connectors:shop, which is needed to create, update and delete staged connectors"
         );
     }
-
-    #[test]
-    fn a_right_is_granted_by_any_scope_of_its_project() {
-        assert_eq!(Right::ManageConnectors.needed("shop"), "manage_project:shop or manage_connectors:shop");
-        assert!(Right::ViewConnectors.is_granted(["view_connectors:shop"], "shop"));
-        assert!(!Right::ViewConnectors.is_granted(["view_connectors:shop", "view_connectors"], "demo"));
-    }
 }

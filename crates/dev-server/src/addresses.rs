@@ -66,65 +66,40 @@ impl AddressParts<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::rows;
 
     #[test]
     fn each_type_of_application_and_deployment_has_the_observed_address() {
         let id = "0123abcd-4567-489a-bcde-f0123456789a";
         let region = "europe-west1.gcp";
-        for (kind, deployment, endpoint, expected) in [
-            (
-                "service",
-                "sandbox",
-                "",
-                Some("service-0123abcd4567489abcdef012.europe-west1.gcp.2.sandbox.connect.example"),
-            ),
-            (
-                "service",
-                "preview",
-                "/a/b",
-                Some("service-0123abcd4567489abcdef012.europe-west1.gcp.preview.connect.example/a/b"),
-            ),
-            (
-                "service",
-                "production",
-                "tax",
-                Some("service-0123abcd4567489abcdef012.europe-west1.gcp.connect.example/tax"),
-            ),
-            (
-                "merchant-center-custom-application",
-                "production",
-                "/x",
-                Some("mc-app-0123abcd4567489abcdef012.europe-west1.gcp.connect.example"),
-            ),
-            (
-                "merchant-center-custom-view",
-                "preview",
-                "",
-                Some("mc-view-0123abcd4567489abcdef012.europe-west1.gcp.preview.connect.example"),
-            ),
-            (
-                "assets",
-                "sandbox",
-                "",
-                Some("assets-0123abcd4567489abcdef012.assets.europe-west1.gcp.2.sandbox.connect.example"),
-            ),
-            ("event", "sandbox", "/x", None),
-            ("job", "production", "/x", None),
-        ] {
+        for [kind, deployment, endpoint, expected] in rows(
+            "
+            service | sandbox | | service-ID.europe-west1.gcp.2.sandbox.connect.example
+            service | preview | /a/b | service-ID.europe-west1.gcp.preview.connect.example/a/b
+            service | production | tax | service-ID.europe-west1.gcp.connect.example/tax
+            merchant-center-custom-application | production | /x | mc-app-ID.europe-west1.gcp.connect.example
+            merchant-center-custom-view | preview | | mc-view-ID.europe-west1.gcp.preview.connect.example
+            assets | sandbox | | assets-ID.assets.europe-west1.gcp.2.sandbox.connect.example
+            event | sandbox | /x |
+            job | production | /x |
+            ",
+        ) {
             let application = DeclaredApplication {
                 application_name: "one".into(),
-                application_type: kind.into(),
+                application_type: kind.as_str().into(),
                 standard_configuration: Vec::new(),
                 secured_configuration: Vec::new(),
             };
             let mut connector = ConnectorDefinition::default();
             if !endpoint.is_empty() {
-                connector.endpoints.insert("one".into(), endpoint.into());
+                connector.endpoints.insert("one".into(), endpoint);
             }
-            let deployment = DeploymentType::from(deployment);
+            let deployment = DeploymentType::from(deployment.as_str());
             let place = AddressParts { id, region, kind: &deployment };
             let url = place.url(&connector, &application);
-            assert_eq!(url, expected.map(|rest| format!("https://{rest}")), "{kind} {deployment}");
+            let expected = expected.replace("ID", "0123abcd4567489abcdef012");
+            let expected = (!expected.is_empty()).then(|| format!("https://{expected}"));
+            assert_eq!(url, expected, "{kind} {deployment}");
             assert_eq!(place.topic(&application, 1).is_some(), kind == "event", "{kind}");
             if kind == "event" {
                 assert_eq!(

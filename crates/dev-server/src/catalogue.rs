@@ -187,31 +187,6 @@ fn place_of(url: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connector::{Builds, Scripts};
-    use connect_api::model::IsPreviewable;
-
-    #[test]
-    fn the_built_in_catalogue_matches_the_design() {
-        let catalogue = Catalogue::built_in();
-        let find = |key: &str| catalogue.connectors.iter().find(|connector| connector.key == key).expect(key);
-        let demo = find("demo-connector");
-        assert_eq!((demo.version, demo.staged), (1, false));
-        let service = demo.application("service").expect("it has the application");
-        assert_eq!(service.standard_configuration[0].default.as_deref(), Some("info"));
-        assert!(service.secured_configuration[0].required);
-        assert_eq!(find("demo-failing").builds, Builds::Fail);
-        assert_eq!(find("demo-warning").scripts, Scripts::Warn);
-        assert!(!find("demo-us-only").supports("europe-west1.gcp"));
-        assert_eq!(find("demo-staged").is_previewable, IsPreviewable::Yes);
-        assert_eq!(find("demo-staged-hidden").is_previewable, IsPreviewable::NeverAsked);
-        assert!(catalogue.connectors.iter().all(|connector| connector.repository.url.strip_suffix(".git").is_some()));
-        assert!(
-            catalogue
-                .connectors
-                .iter()
-                .all(|connector| { uuid::Uuid::parse_str(&connector.id).is_ok_and(|id| id.get_version_num() == 4) })
-        );
-    }
 
     #[test]
     fn a_tag_of_the_catalogue_has_its_declarations_or_an_error() {

@@ -218,6 +218,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::testing::rows;
 
     fn details(refusal: &Refusal) -> String {
         assert_eq!(refusal.status, 400);
@@ -251,56 +252,30 @@ mod tests {
 
     #[test]
     fn each_mistake_in_a_draft_is_reported_with_its_place() {
-        let wrong = |place: &str, value: Value| {
+        for [case, place, member, value, expected] in rows(
+            r#"
+            short key | | key | "x" | key: must be 2 to 256 characters
+            key is a number | | key | 7 | key: must be a string
+            no connector | | connector | null | connector: is required
+            empty reference | | connector | {} | connector: needs an id or a key
+            version is a text | | connector | {"id": "a", "version": "1"} | connector.version: must be an integer
+            no region | | region | null | region: is required
+            unknown type | | type | "staging" | type: must be one of preview, sandbox, production
+            no configurations | | configurations | null | configurations: is required
+            no list | /configurations/0 | standardConfiguration | null | standardConfiguration: is required
+            number | /configurations/0/securedConfiguration/0 | value | 41 | Configuration[0].value: must be a string
+            no value | /configurations/0/securedConfiguration/0 | value | null | Configuration[0].value: is required
+            "#,
+        ) {
             let mut body = good();
-            *body.pointer_mut(place).expect(place) = value;
-            body
-        };
-        for (case, body, expected) in [
-            ("a list", json!([]), "body: must be an object"),
-            ("short key", wrong("/key", json!("x")), "key: must be 2 to 256 characters"),
-            ("key is a number", wrong("/key", json!(7)), "key: must be a string"),
-            ("no connector", wrong("/connector", json!(null)), "connector: is required"),
-            ("empty reference", wrong("/connector", json!({})), "connector: needs an id or a key"),
-            (
-                "version is a text",
-                wrong("/connector", json!({"id": "a", "version": "1"})),
-                "connector.version: must be an integer",
-            ),
-            ("no region", wrong("/region", json!(null)), "region: is required"),
-            (
-                "unknown type",
-                {
-                    let mut body = good();
-                    body["type"] = json!("staging");
-                    body
-                },
-                "type: must be one of preview, sandbox, production",
-            ),
-            ("no configurations", wrong("/configurations", json!(null)), "configurations: is required"),
-            (
-                "no plain list",
-                wrong("/configurations/0/standardConfiguration", json!(null)),
-                "configurations[0].standardConfiguration: is required",
-            ),
-            (
-                "number as value",
-                wrong("/configurations/0/securedConfiguration/0/value", json!(41)),
-                "configurations[0].securedConfiguration[0].value: must be a string",
-            ),
-            (
-                "no value",
-                wrong("/configurations/0/securedConfiguration/0/value", json!(null)),
-                "securedConfiguration[0].value: is required",
-            ),
-        ] {
-            let refusal = draft(&serde_json::to_vec(&body).expect("it is JSON")).expect_err(case);
+            body.pointer_mut(&place).expect(&place)[&member] = serde_json::from_str(&value).expect(&value);
+            let refusal = draft(&serde_json::to_vec(&body).expect("it is JSON")).expect_err(&case);
             let details = details(&refusal);
-            assert!(details.contains(expected), "{case}: {details}");
-            assert!(!details.contains("canary-41"), "{case}");
+            assert!(details.contains(&expected) && !details.contains("canary-41"), "{case}: {details}");
         }
         let both = json!({"connector": {}, "configurations": [], "region": 7});
         assert_eq!(draft(&serde_json::to_vec(&both).expect("it is JSON")).expect_err("two mistakes").errors.len(), 2);
+        assert!(details(&draft(b"[]").expect_err("a list")).contains("body: must be an object"));
         assert!(details(&draft(b"{\"key\": canary-41}").expect_err("no JSON")).contains("column"));
     }
 
@@ -317,24 +292,19 @@ mod tests {
             json!({"version": 3, "actions": [{"action": "redeploy", "configurations": [{"nothing": "of it"}]}]});
         let update = read(misspelt).expect("an unknown member is ignored (contract section 6.1)");
         assert!(update.redeploys[0].configuration_values.is_none());
-        for (case, body, expected) in [
-            ("no version", json!({"actions": [{"action": "redeploy"}]}), "version: is required"),
-            ("no actions", json!({"version": 1}), "actions: is required"),
-            ("empty actions", json!({"version": 1, "actions": []}), "actions: must hold an action"),
-            (
-                "undeclared action",
-                json!({"version": 1, "actions": [{"action": "setConfigurations"}]}),
-                "`setConfigurations`",
-            ),
-            ("no name", json!({"version": 1, "actions": [{}]}), "actions[0].action: is required"),
-            (
-                "flag as text",
-                json!({"version": 1, "actions": [{"action": "redeploy", "skipScripts": "yes"}]}),
-                "skipScripts: must be true or false",
-            ),
-        ] {
-            let details = details(&read(body).expect_err(case));
-            assert!(details.contains(expected), "{case}: {details}");
+        for [case, body, expected] in rows(
+            r#"
+            no version | {"actions": [{"action": "redeploy"}]} | version: is required
+            no actions | {"version": 1} | actions: is required
+            empty actions | {"version": 1, "actions": []} | actions: must hold an action
+            undeclared action | {"version": 1, "actions": [{"action": "setConfigurations"}]} | `setConfigurations`
+            no name | {"version": 1, "actions": [{}]} | actions[0].action: is required
+            flag as text | {"version": 1, "actions": [{"action": "redeploy", "skipScripts": "yes"}]} | skipScripts: must
+            "#,
+        ) {
+            let body = serde_json::from_str(&body).expect(&body);
+            let details = details(&read(body).expect_err(&case));
+            assert!(details.contains(&expected), "{case}: {details}");
         }
     }
 }

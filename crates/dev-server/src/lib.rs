@@ -41,6 +41,8 @@ mod server;
 mod staged;
 mod state;
 mod state_file;
+#[cfg(test)]
+mod testing;
 mod tokens;
 mod values;
 mod variant;

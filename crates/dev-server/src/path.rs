@@ -276,6 +276,7 @@ pub(super) fn decode(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::rows;
     use connect_api::routes::OPERATIONS;
 
     fn named(method: &str, path: &str) -> String {
@@ -291,78 +292,81 @@ mod tests {
     fn every_path_of_the_contract_is_its_operation() {
         let mut seen = std::collections::BTreeSet::new();
         let id = "ae4b0e53-c6b0-4d5d-9ba7-3e60496c17a1";
-        for (method, path, expected) in [
-            ("POST", "/oauth/token", "token"),
-            ("GET", "/connectors/key=demo-connector", "getConnectorByKey"),
-            ("GET", &format!("/connectors/{id}"), "getConnectorById"),
-            ("POST", "/demo/deployments", "createDeployment"),
-            ("POST", "/deployments", "createDeploymentUnscoped"),
-            ("GET", "/demo/deployments", "queryDeployments"),
-            ("GET", "/demo/deployments/", "queryDeployments"),
-            ("GET", "//demo//deployments", "queryDeployments"),
-            ("GET", &format!("/demo/deployments/{id}"), "getDeploymentById"),
-            ("GET", "/demo/deployments/key=tax_eu", "getDeploymentByKey"),
-            ("GET", "/demo/deployments/key%3Dtax_eu", "getDeploymentByKey"),
-            ("POST", &format!("/demo/deployments/{id}"), "updateDeploymentById"),
-            ("POST", "/demo/deployments/key=tax", "updateDeploymentByKey"),
-            ("POST", "/deployments/key=tax", "updateDeploymentByKeyUnscoped"),
-            ("DELETE", &format!("/demo/deployments/{id}"), "deleteDeploymentById"),
-            ("DELETE", "/demo/deployments/key=tax", "deleteDeploymentByKey"),
-            ("GET", &format!("/demo/deployments/{id}/logs"), "getDeploymentLogsById"),
-            ("GET", "/demo/deployments/key=tax/logs", "getDeploymentLogsByKey"),
-            ("GET", "/demo/deployments/key=tax/revisions", "none"),
-            ("POST", &format!("/demo/deployments/{id}/revisions/7/rollback"), "none"),
-            ("GET", "/demo/deployments/key=a.b/revisions", "InvalidPathParam"),
-            ("GET", "/demo/extensions/key=tax-cart", "getExtensionByKey"),
-            ("GET", "/demo/subscriptions/key=tax-orders", "getSubscriptionByKey"),
-            ("DELETE", "/demo/extensions/key=tax-cart", "405 GET"),
-            ("GET", "/demo/extensions/key=a.b", "InvalidPathParam"),
-            ("GET", "/demo/extensions/some-id", "404"),
-            ("GET", "/demo/extensions", "404"),
-            ("GET", "/service/action/cart/getCart", "readAction"),
-            ("POST", "/service/action/cart/addToCart", "writeActionPost"),
-            ("PUT", "/service/action/cart/addToCart", "writeActionPut"),
-            ("GET", "/frontastic/action/cart/getCart", "readFrontasticAction"),
-            ("POST", "/frontastic/action/cart/addToCart", "writeFrontasticActionPost"),
-            ("PUT", "/frontastic/action/cart%2F/add%20ToCart", "writeFrontasticActionPut"),
-            ("DELETE", "/service/action/cart/getCart", "none"),
-            ("GET", "/service/action/cart/%4", "readAction"),
-            ("GET", "/service/action/%FF", "InvalidPathParam"),
-            ("GET", "/", "404"),
-            ("GET", "/connectors", "404"),
-            ("GET", "/connectors/search", "searchConnectors"),
-            ("GET", "/connectors/search/", "searchConnectors"),
-            ("POST", "/connectors/search", "405 GET"),
-            ("GET", "/connectors/search/more", "404"),
-            ("POST", "/connectors/drafts", "createConnectorStaged"),
-            ("GET", "/connectors/drafts", "queryConnectorsStaged"),
-            ("PUT", "/connectors/drafts", "405 GET, POST"),
-            ("GET", &format!("/connectors/drafts/{id}"), "getConnectorStagedById"),
-            ("GET", "/connectors/drafts/key=my-tax", "getConnectorStagedByKey"),
-            ("POST", &format!("/connectors/drafts/{id}"), "updateConnectorStagedById"),
-            ("POST", "/connectors/drafts/key=my-tax", "updateConnectorStagedByKey"),
-            ("DELETE", &format!("/connectors/drafts/{id}"), "deleteConnectorStagedById"),
-            ("DELETE", "/connectors/drafts/key=my-tax", "deleteConnectorStagedByKey"),
-            ("PATCH", "/connectors/drafts/key=my-tax", "405 GET, POST, DELETE"),
-            ("GET", "/connectors/drafts/a/b", "404"),
-            ("GET", "/connectors/drafts/key=a.b", "InvalidPathParam"),
-            ("GET", "/connectors/drafts/%2e%2e", "getConnectorStagedById"),
-            ("POST", "/deployments/some-id", "404"),
-            ("GET", "/demo/deployments/a/b", "404"),
-            ("GET", "/oauth/token", "405 POST"),
-            ("PUT", "/demo/deployments", "405 GET, POST"),
-            ("PATCH", "/demo/deployments/key=tax", "405 GET, POST, DELETE"),
-            ("GET", "/deployments", "405 POST"),
-            ("DELETE", "/deployments/key=tax", "405 POST"),
-            ("GET", "/demo/deployments/key=x", "InvalidPathParam"),
-            ("GET", "/demo/deployments/key=a.b", "InvalidPathParam"),
-            ("GET", "/d/deployments", "InvalidPathParam"),
-            ("GET", "/demo/deployments/%FF", "InvalidPathParam"),
-            ("GET", "/demo/deployments/%4", "InvalidPathParam"),
-        ] {
-            assert_eq!(named(method, path), expected, "{method} {path}");
+        for [request, expected] in rows(
+            "
+            POST /oauth/token | token
+            GET /connectors/key=demo-connector | getConnectorByKey
+            GET /connectors/ID | getConnectorById
+            POST /demo/deployments | createDeployment
+            POST /deployments | createDeploymentUnscoped
+            GET /demo/deployments | queryDeployments
+            GET /demo/deployments/ | queryDeployments
+            GET //demo//deployments | queryDeployments
+            GET /demo/deployments/ID | getDeploymentById
+            GET /demo/deployments/key=tax_eu | getDeploymentByKey
+            GET /demo/deployments/key%3Dtax_eu | getDeploymentByKey
+            POST /demo/deployments/ID | updateDeploymentById
+            POST /demo/deployments/key=tax | updateDeploymentByKey
+            POST /deployments/key=tax | updateDeploymentByKeyUnscoped
+            DELETE /demo/deployments/ID | deleteDeploymentById
+            DELETE /demo/deployments/key=tax | deleteDeploymentByKey
+            GET /demo/deployments/ID/logs | getDeploymentLogsById
+            GET /demo/deployments/key=tax/logs | getDeploymentLogsByKey
+            GET /demo/deployments/key=tax/revisions | none
+            POST /demo/deployments/ID/revisions/7/rollback | none
+            GET /demo/deployments/key=a.b/revisions | InvalidPathParam
+            GET /demo/extensions/key=tax-cart | getExtensionByKey
+            GET /demo/subscriptions/key=tax-orders | getSubscriptionByKey
+            DELETE /demo/extensions/key=tax-cart | 405 GET
+            GET /demo/extensions/key=a.b | InvalidPathParam
+            GET /demo/extensions/some-id | 404
+            GET /demo/extensions | 404
+            GET /service/action/cart/getCart | readAction
+            POST /service/action/cart/addToCart | writeActionPost
+            PUT /service/action/cart/addToCart | writeActionPut
+            GET /frontastic/action/cart/getCart | readFrontasticAction
+            POST /frontastic/action/cart/addToCart | writeFrontasticActionPost
+            PUT /frontastic/action/cart%2F/add%20ToCart | writeFrontasticActionPut
+            DELETE /service/action/cart/getCart | none
+            GET /service/action/cart/%4 | readAction
+            GET /service/action/%FF | InvalidPathParam
+            GET / | 404
+            GET /connectors | 404
+            GET /connectors/search | searchConnectors
+            GET /connectors/search/ | searchConnectors
+            POST /connectors/search | 405 GET
+            GET /connectors/search/more | 404
+            POST /connectors/drafts | createConnectorStaged
+            GET /connectors/drafts | queryConnectorsStaged
+            PUT /connectors/drafts | 405 GET, POST
+            GET /connectors/drafts/ID | getConnectorStagedById
+            GET /connectors/drafts/key=my-tax | getConnectorStagedByKey
+            POST /connectors/drafts/ID | updateConnectorStagedById
+            POST /connectors/drafts/key=my-tax | updateConnectorStagedByKey
+            DELETE /connectors/drafts/ID | deleteConnectorStagedById
+            DELETE /connectors/drafts/key=my-tax | deleteConnectorStagedByKey
+            PATCH /connectors/drafts/key=my-tax | 405 GET, POST, DELETE
+            GET /connectors/drafts/a/b | 404
+            GET /connectors/drafts/key=a.b | InvalidPathParam
+            GET /connectors/drafts/%2e%2e | getConnectorStagedById
+            POST /deployments/some-id | 404
+            GET /demo/deployments/a/b | 404
+            GET /oauth/token | 405 POST
+            PUT /demo/deployments | 405 GET, POST
+            PATCH /demo/deployments/key=tax | 405 GET, POST, DELETE
+            GET /deployments | 405 POST
+            DELETE /deployments/key=tax | 405 POST
+            GET /demo/deployments/key=x | InvalidPathParam
+            GET /demo/deployments/key=a.b | InvalidPathParam
+            GET /d/deployments | InvalidPathParam
+            GET /demo/deployments/%FF | InvalidPathParam
+            GET /demo/deployments/%4 | InvalidPathParam
+            ",
+        ) {
+            let (method, path) = request.split_once(' ').expect("a method and a path");
+            assert_eq!(named(method, &path.replace("ID", id)), expected, "{request}");
             seen.insert(expected);
         }
-        assert!(OPERATIONS.iter().all(|name| seen.contains(name)), "the table covers each name that a fault may have");
+        assert!(OPERATIONS.iter().all(|name| seen.contains(*name)), "the table covers each name that a fault may have");
     }
 }

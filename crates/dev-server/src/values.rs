@@ -274,23 +274,6 @@ mod tests {
     }
 
     #[test]
-    fn only_named_applications_are_kept_and_an_empty_list_changes_nothing() {
-        let key = FingerprintKey::new([7; 16]);
-        let (connector, variant) = (connector(), Variant::default());
-        let none = Values::default().after(Some(&[]), None, &connector, &variant, &key);
-        assert!(none.applications.is_empty(), "nothing was named");
-        let mut first = sent(&[("LOG_LEVEL", "debug")], &[("API_TOKEN", "one")]);
-        first[0].schedule = Some("0 5 * * *".into());
-        let created = none.after(Some(&first), None, &connector, &variant, &key);
-        assert_eq!(created.applications.len(), 1, "the others were left out");
-        let empty =
-            created.after(Some(&sent(&[], &[])), Some(&GlobalConfiguration::default()), &connector, &variant, &key);
-        assert_eq!(empty.applications, created.applications, "values and schedule stay");
-        let omitted = created.after(None, None, &connector, &variant, &key);
-        assert_eq!(omitted, created);
-    }
-
-    #[test]
     fn secured_values_are_kept_as_fingerprints_only() {
         let key = FingerprintKey::new([7; 16]);
         let values = Values::default().after(

@@ -344,33 +344,13 @@ mod tests {
     #[test]
     fn each_choice_has_a_name_and_unknown_ones_are_rejected() {
         let mut variant = Variant::default();
-        for choice in [
-            "read-lag=500ms",
-            "redeploy-shows-old=2s",
-            "first-status=queued",
-            "new-details=empty",
-            "absent=null",
-            "logs=410",
-            "unknown-project=404",
-            "versions=status",
-            "build-ids=never",
-            "values-show=end",
-            "normalise=trim",
-            "partial=replace",
-            "added-applications=refuse",
-            "left-out-applications=listed",
-            "retry-policies=hidden",
-            "urls-while-busy=hidden",
-            "key-held=1m",
-            "delete-busy=refuse",
-            "certification=by-hand",
-            "certified-again=never",
-            "new-tag=resets-preview",
-            "repository-check=later",
-            "publishing-code=invalid",
-            "staged-updates=one-by-one",
-            "delete-not-found=empty",
-        ] {
+        let choices = "read-lag=500ms redeploy-shows-old=2s first-status=queued new-details=empty absent=null logs=410 \
+                       unknown-project=404 versions=status build-ids=never values-show=end normalise=trim \
+                       partial=replace added-applications=refuse left-out-applications=listed retry-policies=hidden \
+                       urls-while-busy=hidden key-held=1m delete-busy=refuse certification=by-hand \
+                       certified-again=never new-tag=resets-preview repository-check=later publishing-code=invalid \
+                       staged-updates=one-by-one delete-not-found=empty";
+        for choice in choices.split(' ') {
             let before = variant.clone();
             variant.set(choice).expect(choice);
             assert_ne!(variant, before, "{choice} changes nothing");

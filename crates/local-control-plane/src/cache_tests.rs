@@ -171,7 +171,7 @@ async fn without_a_good_archive_the_programs_are_built() {
         ("closed without an answer", Answer::default(), "no response from 127.0.0.1: ".to_owned()),
         ("never answered", (Vec::new(), true), "no response from 127.0.0.1: operation timed out".to_owned()),
         ("redirected in a circle", redirect("/archive"), "no response from 127.0.0.1: too many redirects".to_owned()),
-        ("redirected to nowhere", redirect("ftp://a.test/"), "127.0.0.1 answered 302 Found".to_owned()),
+        ("redirected to nowhere", redirect("ftp://a.test/"), "no response from 127.0.0.1: URL scheme".to_owned()),
         (
             "the right sum and the wrong content",
             whole(&lacks_kubectl),

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::model::Deployment;
+use crate::testing::rows;
 
 fn read(status: u16, body: &[u8]) -> Refusal {
     refusal(StatusCode::from_u16(status).expect("a status"), body, true, &Masker::new(["canary-value"]))
@@ -11,66 +12,29 @@ fn read(status: u16, body: &[u8]) -> Refusal {
 
 #[test]
 fn errors_in_json_are_read_member_by_member_and_the_listed_codes_come_first() {
-    for (case, status, body, codes, message) in [
-        (
-            "of the contract",
-            400,
-            r#"{"statusCode":400,"message":"m","errors":[{"code":"InvalidJsonInput","message":"m","detailedErrorMessage":"d"}]}"#,
-            &["InvalidJsonInput"][..],
-            "m; d",
-        ),
-        (
-            "several, unknown one first",
-            400,
-            r#"{"message":"a","errors":[{"code":"New","message":"a"},{"code":"DuplicateField","message":"b"}]}"#,
-            &["DuplicateField", "New"],
-            "a; b",
-        ),
-        ("not found", 404, r#"{"errors":[{"code":"ResourceNotFound","message":"n"}]}"#, &["ResourceNotFound"], "n"),
-        ("not found, without codes", 404, r#"{"statusCode":404,"message":"n"}"#, &["ResourceNotFound"], "n"),
-        (
-            "not found, errors null",
-            404,
-            r#"{"statusCode":404,"message":null,"errors":null}"#,
-            &["ResourceNotFound"],
-            "",
-        ),
-        ("other 404", 404, r#"{"statusCode":404,"errors":[{"code":"InvalidPathParam"}]}"#, &["InvalidPathParam"], ""),
-        ("404 of a gateway in JSON", 404, r#"{"message":"no route"}"#, &[], "no route"),
-        ("its code, another status", 400, r#"{"errors":[{"code":"ResourceNotFound"}]}"#, &["ResourceNotFound"], ""),
-        (
-            "entries without code, null, of other types",
-            400,
-            r#"{"message":"m","errors":[{"message":"x"},null,7,{"code":null},{"code":7},[]]}"#,
-            &[],
-            "x",
-        ),
-        ("errors of another type", 400, r#"{"message":"m","errors":{"code":"General"}}"#, &[], "m"),
-        (
-            "undeclared 401",
-            401,
-            r#"{"statusCode":401,"message":"t","errors":[{"code":"invalid_token","message":"t"}],"error":"invalid_token"}"#,
-            &["invalid_token"],
-            "t",
-        ),
-        ("of a token endpoint", 401, r#"{"error":"invalid_client","error_description":"who?"}"#, &[], "who?"),
-        (
-            "a value that was sent",
-            400,
-            r#"{"message":"bad canary-value","errors":[{"code":"canary-value"},{"code":"General"}]}"#,
-            &["General"],
-            "bad ***",
-        ),
-    ] {
-        let codes = codes.iter().map(|code| ErrorCode::from(*code)).collect();
-        let expected = Refusal { codes, message: message.into() };
+    for [case, status, body, codes, message] in rows(
+        r#"
+        of the API | 400 | {"errors":[{"code":"General","message":"m","detailedErrorMessage":"d"}]} | General | m; d
+        unknown | 400 | {"errors":[{"code":"New","message":"a"},{"code":"General","message":"b"}]} | General New | a; b
+        not found | 404 | {"errors":[{"code":"ResourceNotFound","message":"n"}]} | ResourceNotFound | n
+        not found, without codes | 404 | {"statusCode":404,"message":"n"} | ResourceNotFound | n
+        not found, errors null | 404 | {"statusCode":404,"message":null,"errors":null} | ResourceNotFound |
+        other 404 | 404 | {"statusCode":404,"errors":[{"code":"InvalidPathParam"}]} | InvalidPathParam |
+        404 of a gateway in JSON | 404 | {"message":"no route"} | | no route
+        its code, another status | 400 | {"errors":[{"code":"ResourceNotFound"}]} | ResourceNotFound |
+        odd entries | 400 | {"message":"m","errors":[{"message":"x"},null,7,{"code":null},{"code":7},[]]} | | x
+        errors of another type | 400 | {"message":"m","errors":{"code":"General"}} | | m
+        undeclared 401 | 401 | {"errors":[{"code":"bad_token","message":"t"}],"error":"bad_token"} | bad_token | t
+        of a token endpoint | 401 | {"error":"invalid_client","error_description":"who?"} | | who?
+        sent | 400 | {"message":"canary-value","errors":[{"code":"canary-value"},{"code":"General"}]} | General | ***
+        "#,
+    ) {
+        let status = status.parse().expect("a number");
+        let codes = codes.split_whitespace().map(ErrorCode::from).collect();
+        let expected = Refusal { codes, message };
         assert_eq!(read(status, body.as_bytes()), expected, "{case}");
-        let of_a_change = refusal(
-            StatusCode::from_u16(status).expect("a status"),
-            body.as_bytes(),
-            false,
-            &Masker::new(["canary-value"]),
-        );
+        let status = StatusCode::from_u16(status).expect("a status");
+        let of_a_change = refusal(status, body.as_bytes(), false, &Masker::new(["canary-value"]));
         assert!(
             body.contains("ResourceNotFound") || !of_a_change.codes.contains(&ErrorCode::ResourceNotFound),
             "{case}"

@@ -5,28 +5,51 @@ use serde_json::{Value, json};
 use super::life_tests::{Stage, draft, read_draft};
 use super::*;
 use crate::logs::{LogSeverity, LogType};
+use crate::testing::rows;
 use connect_api::model::{ApplicationConfiguration, DeclaredGlobal, GlobalConfiguration, StandardKey};
 
-/// Returns a draft of a connector whose single application has no variables.
-fn plain(connector: Value, more: Value) -> DeploymentDraft {
-    let Value::Object(more) = more else { panic!("members to change") };
-    let mut draft = json!({
-        "region": "europe-west1.gcp",
-        "configurations": [{"applicationName": "service", "standardConfiguration": [], "securedConfiguration": []}],
-    });
-    draft["connector"] = connector;
-    for (name, value) in more {
-        draft[name] = value;
+/// Returns the values of one application from words: its name, `KEY=value`, and `!KEY=value` for secured ones.
+fn application(words: &str) -> Value {
+    let mut words = words.split_whitespace();
+    let mut entry = json!({"applicationName": words.next(), "standardConfiguration": [], "securedConfiguration": []});
+    for (key, value) in words.filter_map(|word| word.split_once('=')) {
+        let list = if key.starts_with('!') { "securedConfiguration" } else { "standardConfiguration" };
+        let value = json!({"key": key.trim_start_matches('!'), "value": value});
+        entry[list].as_array_mut().expect("a list").push(value);
+    }
+    entry
+}
+
+/// Returns a draft of this connector, a key or a reference in JSON, with these values and other members in JSON.
+fn drafted(connector: &str, words: &str, more: &str) -> DeploymentDraft {
+    let connector = serde_json::from_str(connector).unwrap_or_else(|_| json!({"key": connector}));
+    let mut draft =
+        json!({"connector": connector, "region": "europe-west1.gcp", "configurations": [application(words)]});
+    let more: Value = serde_json::from_str(more).expect(more);
+    for (name, value) in more.as_object().expect("members to change") {
+        draft[name] = value.clone();
     }
     read_draft(draft)
 }
 
+/// Returns a draft of a connector whose single application has no variables.
+fn plain(connector: &str, more: &str) -> DeploymentDraft {
+    drafted(connector, "service", more)
+}
+
+/// Returns a draft of the connector with three applications, one of which it names.
 fn pipeline(global: &Value) -> DeploymentDraft {
-    read_draft(json!({
-        "connector": {"key": "demo-pipeline"}, "region": "europe-west1.gcp", "globalConfiguration": global,
-        "configurations": [{"applicationName": "nightly-export", "securedConfiguration": [], "schedule": "0 1 * * *",
-            "standardConfiguration": [{"key": "TARGET", "value": "bucket"}]}],
-    }))
+    let mut job = application("nightly-export TARGET=bucket");
+    job["schedule"] = json!("0 1 * * *");
+    plain("demo-pipeline", &json!({"globalConfiguration": global, "configurations": [job]}).to_string())
+}
+
+/// The global values that this connector needs.
+fn global() -> Value {
+    json!({
+        "standardConfiguration": [{"key": "SHOP_NAME", "value": "s"}],
+        "securedConfiguration": [{"key": "WEBHOOK_SECRET", "value": "w"}],
+    })
 }
 
 fn values(applications: Value) -> RedeployAction {
@@ -36,133 +59,73 @@ fn values(applications: Value) -> RedeployAction {
 
 #[test]
 fn an_invalid_draft_is_refused_with_every_code_that_applies() {
-    let demo = || json!({"key": "demo-connector"});
-    let service = |standard: Value, secured: Value| json!([{"applicationName": "service", "standardConfiguration": standard, "securedConfiguration": secured}]);
-    let value = |key: &str, value: &str| json!({"key": key, "value": value});
-    for (case, draft, codes) in [
-        ("unknown connector", plain(json!({"key": "no-such"}), json!({})), &["ConnectorReferenceNotFound"][..]),
-        (
-            "unknown version",
-            plain(json!({"key": "demo-connector", "version": 9}), json!({})),
-            &["ConnectorReferenceNotFound"],
-        ),
-        (
-            "key and id of two",
-            plain(json!({"key": "demo-connector", "id": "other"}), json!({})),
-            &["ConnectorReferenceNotFound"],
-        ),
-        ("a staged one as published", plain(json!({"key": "demo-staged"}), json!({})), &["ConnectorReferenceNotFound"]),
-        (
-            "not previewable",
-            plain(json!({"key": "demo-staged-hidden", "staged": true}), json!({})),
-            &["ConnectorStagedNotPreviewable"],
-        ),
-        (
-            "staged as sandbox",
-            plain(json!({"key": "demo-staged", "staged": true}), json!({"type": "sandbox"})),
-            &["DeploymentInvalidType"],
-        ),
-        ("published as preview", plain(demo(), json!({"type": "preview"})), &["DeploymentInvalidType"]),
-        ("production", plain(demo(), json!({"type": "production"})), &["DeploymentProductionDeactivated"]),
-        ("unknown region", plain(demo(), json!({"region": "us-central1"})), &["DeploymentUnsupportedRegion"]),
-        ("region of another", plain(json!({"key": "demo-us-only"}), json!({})), &["DeploymentUnsupportedRegion"]),
-        ("no application", plain(demo(), json!({"configurations": []})), &["DeploymentApplicationRequired"]),
-        (
-            "unknown application",
-            plain(
-                demo(),
-                json!({"configurations": [{"applicationName": "other", "standardConfiguration": [], "securedConfiguration": []}]}),
-            ),
-            &["DeploymentUnknownApplicationConfiguration"],
-        ),
-        (
-            "unknown keys, and a secured one as plain",
-            plain(
-                demo(),
-                json!({"configurations": service(json!([value("API_TOKEN", "a")]), json!([value("OTHER", "b")]))}),
-            ),
-            &["DeploymentUnknownApplicationConfigurationKey", "DeploymentUnknownApplicationConfigurationKey"],
-        ),
-        (
-            "the same key twice",
-            plain(
-                demo(),
-                json!({"configurations": service(json!([value("LOG_LEVEL", "info"), value("LOG_LEVEL", "warn")]), json!([]))}),
-            ),
-            &["InvalidJsonInput"],
-        ),
-        (
-            "schedule of a service",
-            plain(
-                demo(),
-                json!({"configurations": [{"applicationName": "service", "standardConfiguration": [], "securedConfiguration": [], "schedule": "0 5 * * *"}]}),
-            ),
-            &["InvalidJsonInput"],
-        ),
-        (
-            "unknown global key",
-            plain(demo(), json!({"globalConfiguration": {"standardConfiguration": [value("A", "a")]}})),
-            &["DeploymentUnknownGlobalConfigurationKey"],
-        ),
-        (
-            "global values missing",
-            pipeline(&json!({"standardConfiguration": [], "securedConfiguration": []})),
-            &["DeploymentMissingGlobalConfigurationKey", "DeploymentMissingGlobalConfigurationKey"],
-        ),
-        (
-            "one global value empty, one missing",
-            pipeline(&json!({"standardConfiguration": [value("SHOP_NAME", "")]})),
-            &["DeploymentEmptyRequiredGlobalConfigurationKey", "DeploymentMissingGlobalConfigurationKey"],
-        ),
-        (
-            "type, region and key at once",
-            plain(
-                demo(),
-                json!({"type": "preview", "region": "moon", "configurations": service(json!([value("A", "a")]), json!([]))}),
-            ),
-            &["DeploymentInvalidType", "DeploymentUnsupportedRegion", "DeploymentUnknownApplicationConfigurationKey"],
-        ),
-    ] {
-        let mut stage = Stage::new(&[]);
-        let refusal = stage.world.create("demo", &draft, true, stage.now).expect_err(case);
-        assert_eq!((refusal.status, refusal.codes().as_slice()), (400, codes), "{case}");
-        assert!(stage.world.all(stage.now).is_empty(), "{case}");
+    for [case, connector, words, more, codes] in rows(
+        r#"
+        unknown connector | no-such | service | {} | ConnectorReferenceNotFound
+        unknown version | {"key": "demo-connector", "version": 9} | service | {} | ConnectorReferenceNotFound
+        key and id of two | {"key": "demo-connector", "id": "other"} | service | {} | ConnectorReferenceNotFound
+        a staged one as published | demo-staged | service | {} | ConnectorReferenceNotFound
+        not previewable | {"key": "demo-staged-hidden", "staged": true} | service | {} | ConnectorStagedNotPreviewable
+        staged as sandbox | {"key": "demo-staged", "staged": true} | service | {"type": "sandbox"} | D…InvalidType
+        published as preview | demo-connector | service | {"type": "preview"} | D…InvalidType
+        production | demo-connector | service | {"type": "production"} | D…ProductionDeactivated
+        unknown region | demo-connector | service | {"region": "us-central1"} | D…UnsupportedRegion
+        region of another | demo-us-only | service | {} | D…UnsupportedRegion
+        no application | demo-connector | service | {"configurations": []} | D…ApplicationRequired
+        unknown application | demo-connector | other | {} | D…UnknownApplicationConfiguration
+        unknown keys | demo-connector | service API_TOKEN=a !OTHER=b | {} | K… K…
+        the same key twice | demo-connector | service LOG_LEVEL=info LOG_LEVEL=warn | {} | InvalidJsonInput
+        many | demo-connector | service A=a | {"type": "preview", "region": "x"} | D…InvalidType R… K…
+        "#,
+    ) {
+        let codes = codes
+            .replace("R…", "D…UnsupportedRegion")
+            .replace("K…", "D…UnknownApplicationConfigurationKey")
+            .replace("D…", "Deployment");
+        is_refused(&case, &drafted(&connector, &words, &more), &codes.split(' ').collect::<Vec<_>>());
     }
+    let mut scheduled = application("service");
+    scheduled["schedule"] = json!("0 5 * * *");
+    let scheduled = plain("demo-connector", &json!({"configurations": [scheduled]}).to_string());
+    is_refused("schedule of a service", &scheduled, &["InvalidJsonInput"]);
+    let unknown = plain("demo-connector", &json!({"globalConfiguration": global()}).to_string());
+    is_refused("unknown global keys", &unknown, &["DeploymentUnknownGlobalConfigurationKey"; 2]);
+    let missing = "DeploymentMissingGlobalConfigurationKey";
+    is_refused("global values missing", &pipeline(&json!({})), &[missing, missing]);
+    let empty = json!({"standardConfiguration": [{"key": "SHOP_NAME", "value": ""}]});
+    let codes = ["DeploymentEmptyRequiredGlobalConfigurationKey", missing];
+    is_refused("one global value empty, one missing", &pipeline(&empty), &codes);
+}
+
+fn is_refused(case: &str, draft: &DeploymentDraft, codes: &[&str]) {
+    let mut stage = Stage::new(&[]);
+    let refusal = stage.world.create("demo", draft, true, stage.now).expect_err(case);
+    assert_eq!((refusal.status, refusal.codes().as_slice()), (400, codes), "{case}");
+    assert!(stage.world.all(stage.now).is_empty(), "{case}");
 }
 
 #[test]
 fn unusual_drafts_that_the_contract_allows_are_accepted() {
-    let empty = json!({"standardConfiguration": [], "securedConfiguration": []});
-    let global = json!({"standardConfiguration": [{"key": "SHOP_NAME", "value": "s"}], "securedConfiguration": [{"key": "WEBHOOK_SECRET", "value": "w"}]});
-    for (case, draft, kind) in [
-        (
-            "empty global lists",
-            plain(json!({"key": "demo-connector"}), json!({"globalConfiguration": empty})),
-            "sandbox",
-        ),
-        ("staged without a type", plain(json!({"key": "demo-staged", "staged": true}), json!({})), "preview"),
-        ("only one of three applications", pipeline(&global), "sandbox"),
-        ("region of its own", plain(json!({"key": "demo-us-only"}), json!({"region": "us-central1.gcp"})), "sandbox"),
+    let empty = r#"{"globalConfiguration": {"standardConfiguration": [], "securedConfiguration": []}}"#;
+    for (case, project, draft, kind) in [
+        ("empty global lists", "demo", plain("demo-connector", empty), "sandbox"),
+        ("staged without a type", "demo", plain(r#"{"key": "demo-staged", "staged": true}"#, "{}"), "preview"),
+        ("only one of three applications", "demo", pipeline(&global()), "sandbox"),
+        ("region of its own", "demo", plain("demo-us-only", r#"{"region": "us-central1.gcp"}"#), "sandbox"),
+        ("production", "demo-production", plain("demo-connector", r#"{"type": "production"}"#), "production"),
     ] {
         let mut stage = Stage::new(&[]);
-        let created = stage.create(&draft);
-        assert_eq!(created.kind().as_str(), kind, "{case}");
-        assert_eq!(created.preview, kind == "preview", "{case}");
+        let created = stage.world.create(project, &draft, true, stage.now).expect(case);
+        assert_eq!((created.kind().as_str(), created.preview), (kind, kind == "preview"), "{case}");
     }
-    let mut stage = Stage::new(&[]);
-    let production = plain(json!({"key": "demo-connector"}), json!({"type": "production"}));
-    let created = stage.world.create("demo-production", &production, true, stage.now).expect("production is allowed");
-    assert_eq!(created.kind().as_str(), "production");
 }
 
 #[test]
 fn topics_schedules_and_api_clients_are_those_of_the_connector() {
     let mut stage = Stage::new(&[]);
-    let global = json!({"standardConfiguration": [{"key": "SHOP_NAME", "value": "s"}], "securedConfiguration": [{"key": "WEBHOOK_SECRET", "value": "w"}]});
-    let mut draft = pipeline(&global);
+    let mut draft = pipeline(&global());
     for name in ["intake", "order-events"] {
-        let entry = json!({"applicationName": name, "standardConfiguration": [], "securedConfiguration": []});
-        draft.configurations.push(serde_json::from_value(entry).expect("it is an entry"));
+        draft.configurations.push(serde_json::from_value(application(name)).expect("it is an entry"));
     }
     let created = stage.create(&draft);
     for application in &created.applications {
@@ -184,7 +147,7 @@ fn topics_schedules_and_api_clients_are_those_of_the_connector() {
     assert_eq!(again.applications[0].url, intake.url);
     assert_ne!(again.applications[1].topic, events.topic, "each redeploy makes another topic");
 
-    let draft = plain(json!({"key": "demo-api-client"}), json!({}));
+    let draft = plain("demo-api-client", "{}");
     let refusal = stage.world.create("demo", &draft, false, stage.now).expect_err("the right is missing");
     assert_eq!((refusal.status, refusal.codes()), (403, vec!["AuthorizationError"]));
     let client = stage.create(&draft).api_client.expect("it was generated");
@@ -215,31 +178,20 @@ fn duplicates_and_conflicts_name_the_value_in_conflict() {
 
 #[test]
 fn an_invalid_redeploy_is_refused_and_changes_nothing() {
-    let list = |name: &str| json!([{"applicationName": name, "standardConfiguration": [], "securedConfiguration": []}]);
-    let global = GlobalConfiguration {
-        standard_configuration: vec![connect_api::model::ConfigurationValue { key: "A".into(), value: "a".into() }],
-        ..Default::default()
-    };
-    for (case, action, codes) in [
-        ("no application", values(json!([])), &["DeploymentApplicationRequired"][..]),
-        ("not of the deployment", values(list("other")), &["DeploymentApplicationDoNotBelong"]),
-        (
-            "unknown key",
-            values(
-                json!([{"applicationName": "service", "securedConfiguration": [], "standardConfiguration": [{"key": "A", "value": "a"}]}]),
-            ),
-            &["DeploymentUnknownApplicationConfigurationKey"],
-        ),
-        (
-            "unknown global key",
-            RedeployAction { global_configuration: Some(global), ..Default::default() },
-            &["DeploymentUnknownGlobalConfigurationKey"],
-        ),
+    let of = |words: &str| values(json!([application(words)]));
+    let global: GlobalConfiguration =
+        serde_json::from_value(json!({"standardConfiguration": [{"key": "A", "value": "a"}]})).expect("values");
+    let global = RedeployAction { global_configuration: Some(global), ..Default::default() };
+    for (case, action, code) in [
+        ("no application", values(json!([])), "DeploymentApplicationRequired"),
+        ("not of the deployment", of("other"), "DeploymentApplicationDoNotBelong"),
+        ("unknown key", of("service A=a"), "DeploymentUnknownApplicationConfigurationKey"),
+        ("unknown global key", global, "DeploymentUnknownGlobalConfigurationKey"),
     ] {
         let mut stage = Stage::new(&[]);
         let id = stage.live("tax");
         let refusal = stage.redeploy(&id, &action).expect_err(case);
-        assert_eq!(refusal.codes(), codes, "{case}");
+        assert_eq!(refusal.codes(), [code], "{case}");
         let read = stage.read(&id).expect(case);
         assert_eq!((read.status, read.version), (DeploymentStatus::Deployed, 1), "{case}");
     }
@@ -248,8 +200,6 @@ fn an_invalid_redeploy_is_refused_and_changes_nothing() {
 /// Tests each rule of contract section 4.4; a valid policy is kept across redeploys and shown.
 #[test]
 fn retry_policies_are_checked_kept_and_shown() {
-    let global = json!({"standardConfiguration": [{"key": "SHOP_NAME", "value": "s"}], "securedConfiguration": [{"key": "WEBHOOK_SECRET", "value": "w"}]});
-    let with = |name: &str, policy: &Value| json!([{"applicationName": name, "standardConfiguration": [], "securedConfiguration": [], "retryPolicy": policy}]);
     let backoff = |min: i64, max: i64, attempts: Value| {
         let mut policy = json!({"strategy": "exponential-backoff", "minBackoffSeconds": min, "maxBackoffSeconds": max});
         if !attempts.is_null() {
@@ -258,7 +208,7 @@ fn retry_policies_are_checked_kept_and_shown() {
         policy
     };
     let invalid = Some("DeploymentInvalidRetryPolicy");
-    for (case, application, policy, code) in [
+    for (case, name, policy, code) in [
         ("immediate", "order-events", json!({"strategy": "immediate"}), None),
         ("smallest", "order-events", backoff(1, 1, json!(5)), None),
         ("largest", "order-events", backoff(600, 600, json!(100)), None),
@@ -275,19 +225,18 @@ fn retry_policies_are_checked_kept_and_shown() {
         ("a job", "nightly-export", backoff(0, 0, json!(1)), Some("DeploymentRetryPolicyOverrideNotAllowed")),
     ] {
         let mut stage = Stage::new(&[]);
-        let mut draft = pipeline(&global);
-        let RedeployAction { configuration_values: Some(sent), .. } = values(with(application, &policy)) else {
-            panic!("values were sent")
-        };
-        draft.configurations.retain(|other| other.application_name != application);
-        draft.configurations.extend(sent);
+        let mut draft = pipeline(&global());
+        draft.configurations.retain(|other| other.application_name != name);
+        let mut entry = application(name);
+        entry["retryPolicy"] = policy.clone();
+        draft.configurations.push(serde_json::from_value(entry).expect(case));
         let created = stage.world.create("demo", &draft, true, stage.now);
         let Some(code) = code else {
             let id = created.expect(case).id;
             stage.step(Duration::from_secs(10));
             stage.redeploy(&id, &RedeployAction::default()).expect(case);
             let read = stage.read(&id).expect(case);
-            let shown = read.applications.iter().find(|it| it.application_name == application).expect(case);
+            let shown = read.applications.iter().find(|it| it.application_name == name).expect(case);
             assert_eq!(serde_json::to_value(&shown.retry_policy).expect(case), policy, "{case}");
             continue;
         };
@@ -317,7 +266,7 @@ fn moving_to_a_newer_connector_can_fail() {
     stage.world.raise_connector("demo-connector", false, grow).expect("it exists");
     let refusal = stage.redeploy(&id, &update()).expect_err("a global value is needed now");
     assert_eq!(refusal.codes(), ["DeploymentMissingGlobalConfigurationKey"]);
-    let old = json!([{"applicationName": "service", "standardConfiguration": [], "securedConfiguration": []}]);
+    let old = json!([application("service")]);
     let refusal = stage.redeploy(&id, &RedeployAction { update_connector: true, ..values(old) });
     let codes = ["DeploymentUnknownApplicationConfiguration", "DeploymentMissingGlobalConfigurationKey"];
     assert_eq!(refusal.expect_err("the application is gone").codes(), codes);
@@ -350,39 +299,23 @@ fn logs_are_paged_and_invalid_queries_have_codes() {
     }
     stage.world.variant.set("logs=served").expect("it is a choice");
     stage.now = "2026-03-01T00:00:00Z".parse().expect("it is a date");
-    let text = |text: &str| Some(text.to_owned());
-    for (case, query, code) in [
-        ("token", LogQuery { page_token: text("x"), ..Default::default() }, "DeploymentLogInvalidPageToken"),
-        (
-            "token too far",
-            LogQuery { page_token: text("pffffffff"), ..Default::default() },
-            "DeploymentLogInvalidPageToken",
-        ),
-        ("no date", LogQuery { start_date: text("yesterday"), ..Default::default() }, "DeploymentLogInvalidDate"),
-        (
-            "31 days ago",
-            LogQuery { start_date: text("2026-01-29T00:00:00Z"), ..Default::default() },
-            "DeploymentLogInvalidDate",
-        ),
-        (
-            "end before start",
-            LogQuery {
-                start_date: text("2026-02-20T00:00:00Z"),
-                end_date: text("2026-02-19T00:00:00Z"),
-                ..Default::default()
-            },
-            "DeploymentLogInvalidDate",
-        ),
-        (
-            "application",
-            LogQuery { application_name: text("other"), ..Default::default() },
-            "DeploymentApplicationDoesNotExist",
-        ),
-    ] {
-        let refusal = stage.world.logs("demo", &by_id, &query, stage.now).expect_err(case);
-        assert_eq!(refusal.codes(), [code], "{case}");
+    let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    for [case, token, start, end, application, code] in rows(
+        "
+        token | x | | | | DeploymentLogInvalidPageToken
+        token too far | pffffffff | | | | DeploymentLogInvalidPageToken
+        no date | | yesterday | | | DeploymentLogInvalidDate
+        31 days ago | | 2026-01-29T00:00:00Z | | | DeploymentLogInvalidDate
+        end before start | | 2026-02-20T00:00:00Z | 2026-02-19T00:00:00Z | | DeploymentLogInvalidDate
+        application | | | | other | DeploymentApplicationDoesNotExist
+        ",
+    ) {
+        let (page_token, start_date, end_date) = (text(&token), text(&start), text(&end));
+        let query = LogQuery { page_token, start_date, end_date, application_name: text(&application) };
+        let refusal = stage.world.logs("demo", &by_id, &query, stage.now).expect_err(&case);
+        assert_eq!(refusal.codes(), [code.as_str()], "{case}");
     }
-    let draft = plain(json!({"key": "demo-warning"}), json!({"region": "us-east-2.aws"}));
+    let draft = plain("demo-warning", r#"{"region": "us-east-2.aws"}"#);
     let on_aws = Selector::Id(stage.create(&draft).id);
     let refusal = stage.world.logs("demo", &on_aws, &LogQuery::default(), stage.now).expect_err("no application");
     assert_eq!(refusal.codes(), ["DeploymentLogMissingApplicationName"]);
@@ -397,18 +330,14 @@ fn lists_are_paged_filtered_and_sorted() {
         stage.create(&draft(key, &[], "token"));
         stage.step(Duration::from_secs(1));
     }
-    stage.create(&plain(json!({"key": "demo-staged", "staged": true}), json!({"key": "dd"})));
+    stage.create(&plain(r#"{"key": "demo-staged", "staged": true}"#, r#"{"key": "dd"}"#));
+    let newest = vec![("createdAt".into(), true)];
     for (case, query, total, keys) in [
         ("all, oldest first", ListQuery::default(), 4, &["bb", "aa", "cc", "dd"][..]),
         ("second page", ListQuery { limit: 2, offset: 2, ..Default::default() }, 4, &["cc", "dd"]),
         ("none", ListQuery { limit: 0, ..Default::default() }, 4, &[]),
         ("by key", ListQuery { sort: vec![("key".into(), true)], ..Default::default() }, 4, &["dd", "cc", "bb", "aa"]),
-        (
-            "newest first",
-            ListQuery { sort: vec![("createdAt".into(), true)], ..Default::default() },
-            4,
-            &["dd", "cc", "aa", "bb"],
-        ),
+        ("newest first", ListQuery { sort: newest, ..Default::default() }, 4, &["dd", "cc", "aa", "bb"]),
         ("previews", ListQuery { types: vec!["preview".into()], ..Default::default() }, 1, &["dd"]),
         ("taxes", ListQuery { integration_types: vec!["tax".into()], ..Default::default() }, 0, &[]),
     ] {

@@ -299,31 +299,9 @@ spec:
 
     #[test]
     fn a_scalar_is_read_as_the_text_that_it_is() {
-        for text in [
-            "",
-            "yes",
-            "null",
-            "~",
-            "1e3",
-            "0x10",
-            "1_000",
-            ".5",
-            "-",
-            "true",
-            "a: b",
-            "*a",
-            "tax",
-            "my-shop",
-            "LOG_LEVEL",
-            "service.TOKEN",
-            "on",
-            "Infinity",
-            ".inf",
-            "é",
-            "a\\\"b",
-            "2001-01-01",
-            "e-1",
-        ] {
+        let words = "yes null ~ 1e3 0x10 1_000 .5 - true *a tax my-shop LOG_LEVEL service.TOKEN on Infinity .inf é \
+                     a\\\"b 2001-01-01 e-1";
+        for text in words.split(' ').chain(["", "a: b"]) {
             let read: Value = serde_saphyr::from_str(&format!("value: {}", scalar(text))).expect(text);
             assert_eq!(read["value"], json!(text), "{text}");
         }

@@ -42,10 +42,13 @@ impl DemoCluster {
     /// Applies the CRDs, and waits until they are served.
     pub(super) async fn serve(&self) -> Result<(), Error> {
         let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
-        for definition in crd::all() {
-            let name = definition.name_any();
-            definitions.patch(&name, &PatchParams::apply(names::FIELD_MANAGER), &Patch::Apply(&definition)).await?;
-            await_condition(definitions.clone(), &name, is_crd_established()).await?;
+        let all = crd::all();
+        for definition in &all {
+            let parameters = PatchParams::apply(names::FIELD_MANAGER);
+            definitions.patch(&definition.name_any(), &parameters, &Patch::Apply(definition)).await?;
+        }
+        for definition in &all {
+            await_condition(definitions.clone(), &definition.name_any(), is_crd_established()).await?;
         }
         Ok(())
     }

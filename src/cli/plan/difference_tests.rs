@@ -6,15 +6,17 @@ use crate::operator::deployment::observe;
 use crate::operator::values::digest::KEY_LENGTH;
 use crate::operator::values::retry_policy;
 
-/// Case, desired values, applied values if known, and the expected differences.
-type Row<'a> = (&'a str, Values, Option<&'a Values>, &'a [&'a str]);
-
-fn values(standard: &[(&str, &str)], secured: &[(&str, &str)], schedule: Option<&str>) -> Values {
-    let standard = standard.iter().map(|(key, value)| (Item::standard("service", key), (*value).into()));
-    let secured = secured.iter().map(|(key, value)| (Item::secured("service", key), (*value).into()));
-    let schedule = schedule.map(|schedule| (Item::schedule("service"), schedule.into()));
-    let applications = ["service".to_owned()].into();
-    Values { applications, visible: standard.chain(schedule).collect(), secured: secured.collect() }
+/// Values of the application service from words: `KEY=value`, and `!KEY=value` for secured ones.
+fn values(words: &str, schedule: Option<&str>) -> Values {
+    let mut values = Values { applications: ["service".to_owned()].into(), ..Values::default() };
+    for (key, value) in words.split_whitespace().filter_map(|word| word.split_once('=')) {
+        match key.strip_prefix('!') {
+            Some(key) => drop(values.secured.insert(Item::secured("service", key), value.into())),
+            None => drop(values.visible.insert(Item::standard("service", key), value.into())),
+        }
+    }
+    values.visible.extend(schedule.map(|schedule| (Item::schedule("service"), schedule.into())));
+    values
 }
 
 /// Formats each difference as a word: `+` added, `~` changed, `=` retained, `?` unknown; `!` secured, `@` schedule,
@@ -57,55 +59,31 @@ fn plain_values_and_schedules_are_compared_with_the_remote_and_secured_ones_with
     .expect("declarations");
     let (seen, declared) = (observe::of_record(&record, &BTreeSet::new()), observe::declared(Some(&declared), None));
     let key = DigestKey::new([1; KEY_LENGTH]);
-    let same = values(&[("LEVEL", "info")], &[("TOKEN", "canary-1")], None);
-    let rows: [Row<'_>; 9] = [
-        ("nothing", same.clone(), Some(&same), &[]),
-        (
-            "a plain value",
-            values(&[("LEVEL", "debug")], &[("TOKEN", "canary-1")], None),
-            Some(&same),
-            &["~LEVEL info>debug"],
-        ),
-        (
-            "one more, one less",
-            values(&[("MORE", "1")], &[("TOKEN", "canary-1")], None),
-            Some(&same),
-            &["=LEVEL info>info", "+MORE >1"],
-        ),
-        (
-            "another than the default",
-            values(&[("LEVEL", "info"), ("DEFAULT", "x")], &[("TOKEN", "canary-1")], None),
-            Some(&same),
-            &["~DEFAULT d>x"],
-        ),
-        ("a secured value", values(&[("LEVEL", "info")], &[("TOKEN", "canary-2")], None), Some(&same), &["~!TOKEN >"]),
-        ("unknown applied values", values(&[("LEVEL", "info")], &[("TOKEN", "canary-2")], None), None, &["?!TOKEN >"]),
-        (
-            "a new secured value",
-            values(&[("LEVEL", "info")], &[("SIGN", "canary-2")], None),
-            Some(&same),
-            &["+!SIGN >", "=!TOKEN >"],
-        ),
-        (
-            "a schedule",
-            values(&[("LEVEL", "info")], &[("TOKEN", "canary-1")], Some("1 1 * * *")),
-            Some(&same),
-            &["~@ 0 5 * * *>1 1 * * *"],
-        ),
-        ("every value removed", Values::default(), Some(&same), &["=LEVEL info>info", "=!TOKEN >"]),
-    ];
-    for (case, desired, applied, expected) in rows {
+    let same = values("LEVEL=info !TOKEN=canary-1", None);
+    let at_one = values("LEVEL=info !TOKEN=canary-1", Some("1 1 * * *"));
+    let known = Some(&same);
+    for (case, desired, applied, expected) in [
+        ("nothing", same.clone(), known, ""),
+        ("a plain value", values("LEVEL=debug !TOKEN=canary-1", None), known, "~LEVEL info>debug"),
+        ("one more, one less", values("MORE=1 !TOKEN=canary-1", None), known, "=LEVEL info>info, +MORE >1"),
+        ("not the default", values("LEVEL=info DEFAULT=x !TOKEN=canary-1", None), known, "~DEFAULT d>x"),
+        ("a secured value", values("LEVEL=info !TOKEN=canary-2", None), known, "~!TOKEN >"),
+        ("unknown applied values", values("LEVEL=info !TOKEN=canary-2", None), None, "?!TOKEN >"),
+        ("a new secured value", values("LEVEL=info !SIGN=canary-2", None), known, "+!SIGN >, =!TOKEN >"),
+        ("a schedule", at_one, known, "~@ 0 5 * * *>1 1 * * *"),
+        ("every value removed", Values::default(), known, "=LEVEL info>info, =!TOKEN >"),
+    ] {
         let declared = declared.as_ref();
         let sides = Sides { seen: Some(&seen), applied, desired: &desired, declared, key: &key };
         let found = differences(&sides);
-        assert_eq!(shown(&found), expected, "{case}");
+        assert_eq!(shown(&found).join(", "), expected, "{case}");
         assert!(!format!("{found:?}").contains("canary"), "{case}");
     }
 }
 
 #[test]
 fn every_value_is_added_without_a_record() {
-    let mut desired = values(&[("LEVEL", "info")], &[("TOKEN", "canary")], Some("0 5 * * *"));
+    let mut desired = values("LEVEL=info !TOKEN=canary", Some("0 5 * * *"));
     desired.visible.insert(Item::standard(GLOBAL, "SHOP"), "eu".into());
     let key = DigestKey::new([1; KEY_LENGTH]);
     let sides = Sides { seen: None, applied: None, desired: &desired, declared: None, key: &key };
@@ -144,7 +122,7 @@ fn a_retry_policy_is_compared_with_the_record_and_with_what_was_sent() {
         }))
         .expect("a record");
         let with = |policy: &serde_json::Value| {
-            let mut values = values(&[], &[], None);
+            let mut values = values("", None);
             let policy: Option<RetryPolicy> = serde_json::from_value(policy.clone()).expect("a policy or none");
             values.visible.extend(policy.iter().flat_map(|policy| retry_policy("service", policy)));
             values

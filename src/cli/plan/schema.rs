@@ -122,42 +122,31 @@ mod tests {
 
     #[test]
     fn what_the_schema_does_not_allow_is_named_with_its_place_and_without_its_value() {
-        let application =
-            |values: Value| json!({"configurations": [{"applicationName": "a", "standardConfiguration": values}]});
+        let number = json!([{"applicationName": "a", "standardConfiguration": [{"key": "A", "value": 5}]}]);
         for (case, spec, expected) in [
-            ("nothing", json!({}), None),
-            ("null is as good as absent", json!({"region": null}), None),
-            ("a typing error", json!({"conector": {"key": "canary"}}), Some("spec.conector: there is no such field")),
-            ("another field", json!({"canaryField": 1}), Some("spec.canaryField: there is no such field")),
+            ("nothing", json!({}), ""),
+            ("null is as good as absent", json!({"region": null}), ""),
+            ("a typing error", json!({"conector": {"key": "canary"}}), "spec.conector: there is no such field"),
+            ("another field", json!({"canaryField": 1}), "spec.canaryField: there is no such field"),
             (
                 "a number",
-                application(json!([{"key": "A", "value": 5}])),
-                Some(
-                    "spec.configurations[0].standardConfiguration[0].value: it must be of type string; put it into quotes",
-                ),
+                json!({"configurations": number}),
+                "standardConfiguration[0].value: it must be of type string; put",
             ),
-            ("a list", json!({"connector": ["canary"]}), Some("spec.connector: it must be of type object")),
-            ("a missing field", json!({"projectRef": {}}), Some("spec.projectRef.name: it is required")),
-            ("null in its place", json!({"projectRef": {"name": null}}), Some("spec.projectRef.name: it is required")),
-            ("no such word", json!({"deletionPolicy": "canary"}), Some("spec.deletionPolicy: it must be one of ")),
+            ("a list", json!({"connector": ["canary"]}), "spec.connector: it must be of type object"),
+            ("a missing field", json!({"projectRef": {}}), "spec.projectRef.name: it is required"),
+            ("null in its place", json!({"projectRef": {"name": null}}), "spec.projectRef.name: it is required"),
+            ("no such word", json!({"deletionPolicy": "canary"}), "spec.deletionPolicy: it must be one of "),
             (
                 "no whole number",
                 json!({"connector": {"key": "tax", "version": 1.5}}),
-                Some("spec.connector.version: it must be of type integer"),
+                "version: it must be of type integer",
             ),
         ] {
-            let found = problems("ConnectorDeployment", &deployment(&spec));
-            match expected {
-                None => assert_eq!(found, [""; 0], "{case}"),
-                Some(expected) => assert!(
-                    found.iter().any(|it| it.starts_with(expected) || it.contains(expected)),
-                    "{case}: {found:?}"
-                ),
-            }
-            assert!(
-                !found.join(" ").to_lowercase().replace("spec.canaryfield", "").contains("canary"),
-                "{case}: {found:?}"
-            );
+            let found = problems("ConnectorDeployment", &deployment(&spec)).join("; ");
+            assert_eq!(found.is_empty(), expected.is_empty(), "{case}: {found}");
+            assert!(found.contains(expected), "{case}: {found}");
+            assert!(!found.replace("spec.canaryField", "").to_lowercase().contains("canary"), "{case}: {found}");
         }
         let mut old = deployment(&json!({}));
         old["apiVersion"] = json!("connect-operator.io/v1");

@@ -82,11 +82,7 @@ fn record(status: &str, level: &str) -> Value {
 }
 
 fn foreseen(object: &ConnectorDeployment, record: &Value) -> Projection {
-    foreseen_with(object, record, &[])
-}
-
-fn foreseen_with(object: &ConnectorDeployment, record: &Value, granted: &[&str]) -> Projection {
-    foreseen_in(object, record, granted, &Registered::default())
+    foreseen_in(object, record, &[], &Registered::default())
 }
 
 /// The same with this registry.
@@ -122,27 +118,6 @@ fn foreseen_in(object: &ConnectorDeployment, record: &Value, granted: &[&str], r
 }
 
 #[test]
-fn a_missing_scope_is_reported_before_it_is_needed() {
-    let (object, there) = (resource("info", &json!({})), record("Deployed", "info"));
-    for (granted, lacks) in [
-        (&["manage_connectors:demo"][..], true),
-        (&["manage_connectors_deployments:demo", "view_connectors:demo"], false),
-        (&["manage_connectors:other"], false),
-        (&[], false),
-    ] {
-        let outcome = foreseen_with(&object, &Value::Null, granted);
-        let condition = outcome.problem.filter(|problem| problem.reason == "PermissionMissing");
-        assert_eq!(condition.is_some(), lacks, "{granted:?}");
-        assert!(
-            condition.is_none_or(|condition| condition.message.contains("manage_connectors_deployments:demo")),
-            "{granted:?}"
-        );
-        let foreign = foreseen_with(&object, &there, granted);
-        assert_ne!(foreign.problem.map(|problem| problem.reason), Some("PermissionMissing"), "nothing would be sent");
-    }
-}
-
-#[test]
 fn a_create_is_predicted_only_if_the_operator_would_send_it() {
     let declares = |applications: Option<Value>, scopes: &[&str]| {
         let applications = applications.map(|it| serde_json::from_value(it).expect("declarations"));
@@ -155,26 +130,16 @@ fn a_create_is_predicted_only_if_the_operator_would_send_it() {
     };
     let (deploys, generates) = ("manage_connectors_deployments:demo", "manage_api_clients:demo");
     let project = "manage_project:demo";
+    let client = || declares(service(), &["manage_orders"]);
+    let other = declares(Some(json!([{"applicationName": "job"}])), &[]);
     for (case, found, granted, problem, words) in [
         ("declared", declares(service(), &[]), &[deploys][..], None, ""),
         ("declares nothing", declares(None, &[]), &[], Some(Reason::DeclarationsUnknown), "each of them"),
         ("not read", RegistryAnswer::Unreadable, &[], Some(Reason::DeclarationsUnknown), "view_connectors:demo"),
         ("no such connector", RegistryAnswer::Absent, &[], Some(Reason::ConnectorNotFound), "spec.connector"),
-        (
-            "an API client, without its scope",
-            declares(service(), &["manage_orders"]),
-            &[project],
-            Some(Reason::PermissionMissing),
-            "lacks manage_api_clients:demo, which",
-        ),
-        ("an API client", declares(service(), &["manage_orders"]), &[project, generates], None, ""),
-        (
-            "another application",
-            declares(Some(json!([{"applicationName": "job"}])), &[]),
-            &[],
-            Some(Reason::ConfigurationInvalid),
-            "no application service",
-        ),
+        ("without its scope", client(), &[project], Some(Reason::PermissionMissing), "lacks manage_api_clients:demo"),
+        ("an API client", client(), &[project, generates], None, ""),
+        ("another application", other, &[], Some(Reason::ConfigurationInvalid), "no application service"),
     ] {
         let registry_entry = Some(RegistryEntry { at: now(), found, current: true });
         let registered = Registered { registry_entry, deployable: None };
@@ -205,109 +170,42 @@ fn operations_in_progress_and_failures_are_taken_into_account() {
     let correct = json!({"drift": {"policy": "Correct"}});
     let asked = json!({"annotations": {names::REDEPLOY_REQUESTED_AT: "now"}});
     let asked_note = format!("the annotation {} requests a redeploy", names::REDEPLOY_REQUESTED_AT);
-    let deployed = record("Deployed", "info");
+    let [deployed, drifted] = ["info", "debug"].map(|level| record("Deployed", level));
+    let failed = record("Failed", "info");
+    let drift_note = "visible values drifted at the remote; see spec.drift.policy";
+    let unknown = json!({"generation": 1, "outcome": "Deployed", "serves": true, "at": "1970-01-01T00:00:00Z"});
+    let unknown = ours(json!({"applied": unknown}));
+    let unknown_note = "the values that were applied last are not known, so all values are sent again";
+    let deleted = json!({"deletionTimestamp": "1970-01-01T00:00:00Z"});
+    let deleted_note = "it is being deleted, and applying changes nothing about that";
     let rows: Vec<Row<'_>> = vec![
         ("live", live.clone(), deployed.clone(), Action::None, None, None),
         ("its redeploy runs", redeploying("info"), record("Deploying", "info"), Action::NotKnown, None, Some(running)),
         ("a foreign operation", live.clone(), record("Deploying", "info"), Action::NotKnown, None, Some(running)),
-        (
-            "its create is in progress",
-            creating("info"),
-            record("Queued", "info"),
-            Action::NotKnown,
-            None,
-            Some(running),
-        ),
+        ("its create runs", creating("info"), record("Queued", "info"), Action::NotKnown, None, Some(running)),
         ("its create is not visible yet", creating("info"), json!(null), Action::NotKnown, None, Some(running)),
         ("never created", json!({}), json!(null), Action::Create, None, None),
         ("deleted at the remote", live.clone(), json!(null), Action::None, Some(Reason::RemoteDisappeared), None),
         ("to be created again", with(live.clone(), "spec", &correct), json!(null), Action::Create, None, None),
+        ("drifted", live.clone(), drifted.clone(), Action::None, None, Some(drift_note)),
+        ("to be corrected", with(live.clone(), "spec", &correct), drifted, Action::Redeploy, None, None),
         (
-            "drifted",
-            live.clone(),
-            record("Deployed", "debug"),
-            Action::None,
-            None,
-            Some("visible values drifted at the remote; see spec.drift.policy"),
-        ),
-        (
-            "to be corrected",
-            with(live.clone(), "spec", &correct),
-            record("Deployed", "debug"),
-            Action::Redeploy,
-            None,
-            None,
-        ),
-        (
-            "requested by annotation",
+            "requested",
             with(live.clone(), "metadata", &asked),
             deployed.clone(),
             Action::Redeploy,
             None,
             Some(&asked_note),
         ),
-        (
-            "unknown applied values",
-            ours(
-                json!({"applied": {"generation": 1, "outcome": "Deployed", "serves": true, "at": "1970-01-01T00:00:00Z"}}),
-            ),
-            deployed.clone(),
-            Action::Redeploy,
-            None,
-            Some("the values that were applied last are not known, so all values are sent again"),
-        ),
-        (
-            "failed, and nothing new",
-            live.clone(),
-            record("Failed", "info"),
-            Action::None,
-            Some(Reason::DeploymentFailed),
-            None,
-        ),
-        (
-            "being deleted",
-            with(live, "metadata", &json!({"deletionTimestamp": "1970-01-01T00:00:00Z"})),
-            deployed,
-            Action::None,
-            None,
-            Some("it is being deleted, and applying changes nothing about that"),
-        ),
+        ("unknown applied values", unknown, deployed.clone(), Action::Redeploy, None, Some(unknown_note)),
+        ("failed, and nothing new", live.clone(), failed, Action::None, Some(Reason::DeploymentFailed), None),
+        ("being deleted", with(live, "metadata", &deleted), deployed, Action::None, None, Some(deleted_note)),
     ];
     for (case, change, record, action, problem, notes) in rows {
         let outcome = foreseen(&resource("info", &change), &record);
         assert_eq!(outcome.action, action, "{case}: {outcome:?}");
         assert_eq!(outcome.problem.as_ref().map(|it| it.reason), problem.map(Reason::as_str), "{case}: {outcome:?}");
         assert_eq!(outcome.notes, Vec::from_iter(notes), "{case}");
-    }
-}
-
-#[test]
-fn a_suspended_resource_shows_the_differences_that_wait() {
-    let live = |level: &str| json!({"spec": {"suspend": true}, "status": {"id": "remote", "applied": applied(level)}});
-    let new = json!({"spec": {"suspend": true}});
-    let level = |outcome: &Projection| {
-        let found = outcome.differences.iter().find(|it| it.key.as_deref() == Some("LEVEL"));
-        found.map(|it| (it.before.clone(), it.after.clone()))
-    };
-    let text = |text: &str| Some(text.to_owned());
-    for (case, change, record, granted, held, differences) in [
-        (
-            "a new value",
-            live("info"),
-            record("Deployed", "info"),
-            &[][..],
-            Some(Action::Redeploy),
-            Some((text("info"), text("debug"))),
-        ),
-        ("nothing to send", live("debug"), record("Deployed", "debug"), &[], None, None),
-        ("not created", new, Value::Null, &[], Some(Action::Create), Some((None, text("debug")))),
-    ] {
-        let outcome = foreseen_with(&resource("debug", &change), &record, granted);
-        assert_eq!((outcome.action, outcome.held), (Action::None, held), "{case}: {outcome:?}");
-        assert_eq!(level(&outcome), differences, "{case}: {outcome:?}");
-        assert!(outcome.problem.is_none(), "{case}: {outcome:?}");
-        let pending = outcome.notes.iter().any(|note| note.contains("set suspend to false"));
-        assert_eq!(pending, case != "nothing to send", "{case}: {outcome:?}");
     }
 }
 

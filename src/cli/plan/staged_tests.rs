@@ -87,87 +87,37 @@ fn only_fields_that_an_update_changes_are_differences() {
 }
 
 #[test]
-#[allow(clippy::too_many_lines, reason = "one table")]
 fn the_next_step_of_a_tag_is_planned() {
-    use Action::{Create, Preview, Publish, Update};
-    let none = json!({});
-    let waits = json!({"publishAfter": {"deploymentRef": {"name": "preview"}, "checkRefs": [{"name": "cart"}]}});
-    for (case, spec, status, record, action, reason, more) in [
-        ("new", &none, Value::Null, None, Create, "", ""),
-        ("only staged", &json!({"previewable": false, "publish": "Never"}), Value::Null, None, Create, "", ""),
-        ("new, to be proven", &waits, Value::Null, None, Create, "", ""),
-        ("unchanged", &none, ours(Some("2")), Some(record("2", &none)), Action::None, "", ""),
-        ("unchanged and proven before", &waits, ours(Some("2")), Some(record("2", &none)), Action::None, "", ""),
-        ("another tag", &none, ours(Some("1")), Some(record("1", &none)), Update, "", "tag 1 2"),
-        ("another tag, to be proven", &waits, ours(Some("1")), Some(record("1", &none)), Update, "", "tag 1 2"),
-        (
-            "another name",
-            &json!({"name": "Other"}),
-            ours(Some("2")),
-            Some(record("2", &none)),
-            Update,
-            "",
-            "name Kit Other",
-        ),
-        (
-            "to be certified",
-            &json!({"publish": "Certified"}),
-            ours(Some("2")),
-            Some(record("2", &none)),
-            Publish,
-            "",
-            "",
-        ),
-        (
-            "to be proven",
-            &waits,
-            ours(Some("2")),
-            Some(record("2", &json!({"status": "Draft", "alreadyListed": false}))),
-            Action::None,
-            "",
-            "only after this is proven: ActionCheck cart is missing",
-        ),
-        ("owned by another client", &none, Value::Null, Some(record("2", &none)), Action::None, "KeyTaken", ""),
-        ("adopted", &json!({"adoptionPolicy": "Adopt"}), Value::Null, Some(record("2", &none)), Preview, "", ""),
-        (
-            "refused as a preview",
-            &none,
-            ours(Some("2")),
-            Some(record("2", &json!({"isPreviewable": "false"}))),
-            Action::None,
-            "PreviewRefused",
-            "",
-        ),
-        (
-            "impossible",
-            &json!({"privateProjects": ["europe-west1.gcp:demo"]}),
-            ours(Some("2")),
-            Some(record("2", &json!({"private": false}))),
-            Action::None,
-            "CannotBeChanged",
-            "",
-        ),
-        (
-            "suspended",
-            &json!({"suspend": true}),
-            ours(Some("1")),
-            Some(record("1", &none)),
-            Action::None,
-            "",
-            "tag 1 2",
-        ),
-        (
-            "being published",
-            &none,
-            ours(Some("2")),
-            Some(record("2", &json!({"status": "Processing", "alreadyListed": false}))),
-            Action::NotKnown,
-            "",
-            "an operation is in progress",
-        ),
-        ("deleted at the remote", &none, ours(Some("2")), None, Action::None, "RemoteDisappeared", ""),
+    use Action::{Create, None, NotKnown, Preview, Publish, Update};
+    let after = r#"{"publishAfter": {"deploymentRef": {"name": "preview"}, "checkRefs": [{"name": "cart"}]}}"#;
+    let draft = r#"{"status": "Draft", "alreadyListed": false}"#;
+    let publishing = r#"{"status": "Processing", "alreadyListed": false}"#;
+    let private = r#"{"privateProjects": ["europe-west1.gcp:demo"]}"#;
+    // Changes of the spec; the tag whose preview was requested, if the staged connector is ours; tag and changes of the
+    // record; then what is planned, why not, and a text about it.
+    for (case, spec, previewed, tag, patch, action, reason, more) in [
+        ("new", "{}", "", "", "{}", Create, "", ""),
+        ("only staged", r#"{"previewable": false, "publish": "Never"}"#, "", "", "{}", Create, "", ""),
+        ("new, to be proven", after, "", "", "{}", Create, "", ""),
+        ("unchanged", "{}", "2", "2", "{}", None, "", ""),
+        ("unchanged and proven before", after, "2", "2", "{}", None, "", ""),
+        ("another tag", "{}", "1", "1", "{}", Update, "", "tag 1 2"),
+        ("another tag, to be proven", after, "1", "1", "{}", Update, "", "tag 1 2"),
+        ("another name", r#"{"name": "Other"}"#, "2", "2", "{}", Update, "", "name Kit Other"),
+        ("to be certified", r#"{"publish": "Certified"}"#, "2", "2", "{}", Publish, "", ""),
+        ("to be proven", after, "2", "2", draft, None, "", "only after this is proven: ActionCheck cart is missing"),
+        ("owned by another client", "{}", "", "2", "{}", None, "KeyTaken", ""),
+        ("adopted", r#"{"adoptionPolicy": "Adopt"}"#, "", "2", "{}", Preview, "", ""),
+        ("refused as a preview", "{}", "2", "2", r#"{"isPreviewable": "false"}"#, None, "PreviewRefused", ""),
+        ("impossible", private, "2", "2", r#"{"private": false}"#, None, "CannotBeChanged", ""),
+        ("suspended", r#"{"suspend": true}"#, "1", "1", "{}", None, "", "tag 1 2"),
+        ("being published", "{}", "2", "2", publishing, NotKnown, "", "an operation is in progress"),
+        ("deleted at the remote", "{}", "2", "", "{}", None, "RemoteDisappeared", ""),
     ] {
-        let outcome = of(&object(spec, status), record.as_ref());
+        let [spec, patch] = [spec, patch].map(|text| serde_json::from_str::<Value>(text).expect(text));
+        let status = if previewed.is_empty() { Value::Null } else { ours(Some(previewed)) };
+        let record = (!tag.is_empty()).then(|| record(tag, &patch));
+        let outcome = of(&object(&spec, status), record.as_ref());
         let problem = outcome.problem.as_ref().map(|problem| problem.reason).unwrap_or_default();
         assert_eq!((outcome.action, problem), (action, reason), "{case}: {outcome:?}");
         let text = |text: &Option<String>| text.clone().unwrap_or_default();

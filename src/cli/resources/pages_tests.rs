@@ -41,23 +41,6 @@ Next step:   Check that an operator runs and watches the namespace shop: p docto
 ",
         ),
         (
-            "live",
-            json!({"status": live}),
-            "\
-ConnectorDeployment shop/tax
-
-Ready:          True (Deployed) for 2m
-Message:        because
-Running:        demo-connector version 2 (tag v1.2.0)
-Wanted:         demo-connector, through project/shop
-Remote:         shop_tax (id d-1) version 5 in project my-shop, region europe-west1.gcp: Deployed
-Last applied:   generation 3: Deployed, 30m ago
-Applications:   service https://service.example.com
-                job * * * * *
-Next step:      Nothing to do.
-",
-        ),
-        (
             "a failed redeploy",
             json!({
                 "metadata": {"generation": 4, "annotations": {"connect-operator.io/redeploy-requested-at": "today"}},

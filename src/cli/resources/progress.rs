@@ -110,152 +110,122 @@ mod tests {
     use super::*;
     use crate::cli::resources::samples::{check, conditions, deployment, project, staged};
 
-    fn handled(change: Change) -> Goal<'static> {
-        Goal::Handled { change, value: "now" }
+    const WAITING: &str = "running: waiting for the operator";
+    const READ: &str = r#"{"handledReconcileRequest": "now"}"#;
+    const BOTH: &str = r#"{"handledRedeployRequest": "now", "handledReconcileRequest": "now"}"#;
+
+    fn shown(goal: Goal<'_>, resource: &Resource) -> String {
+        match goal.progress(resource) {
+            Progress::Ready(text) => format!("ready: {text}"),
+            Progress::Failed(text) => format!("failed: {text}"),
+            Progress::Running(text) => format!("running: {text}"),
+        }
     }
 
-    fn status(main: (&str, &str, &str), more: &Value) -> Value {
-        let mut status = json!({"observedGeneration": 3, "conditions": conditions(main)});
+    /// A status with these conditions (that of Ready, its reason, and another type that is true) and more members.
+    fn status(main: &str, more: &str) -> Value {
+        let mut words = main.split(' ');
+        let mut next = || words.next().unwrap_or_default();
+        let mut status = json!({"observedGeneration": 3, "conditions": conditions((next(), next(), next()))});
+        let more: Value = serde_json::from_str(more).expect(more);
         for (name, value) in more.as_object().expect("an object") {
             status[name] = value.clone();
         }
         json!({"status": status})
     }
 
+    fn tax(main: &str, more: &str) -> Resource {
+        deployment(&status(main, more))
+    }
+
     #[test]
     fn a_request_is_done_once_it_is_handled_and_the_resource_has_settled() {
-        let ready = ("True", "Deployed", "");
-        let failed = ("False", "RedeployFailed", "Stalled");
-        let both = json!({"handledRedeployRequest": "now", "handledReconcileRequest": "now"});
-        let read = json!({"handledReconcileRequest": "now"});
-        let report = json!([{"type": "Error", "title": "No", "message": "not\u{1b}so", "application": "service"}]);
-        let mut with_report = both.clone();
-        with_report["report"] = report;
-        let waiting = || Progress::Running("waiting for the operator".into());
+        let mut suspended = status("False Suspended", READ);
+        suspended["spec"] = json!({"suspend": true});
+        let mut reported: Value = serde_json::from_str(BOTH).expect("JSON");
+        reported["report"] = json!([{"type": "Error", "title": "No", "message": "a\u{1b}b", "application": "service"}]);
+        let reported = reported.to_string();
         for (case, resource, expected) in [
-            ("no status", deployment(&json!({"status": null})), waiting()),
-            ("ready before the request", deployment(&status(ready, &json!({}))), waiting()),
+            ("no status", deployment(&json!({"status": null})), WAITING),
+            ("ready before the request", tax("True Deployed", "{}"), WAITING),
             (
                 "failed before the request",
-                deployment(&status(failed, &json!({}))),
-                Progress::Running("waiting for the operator, which reported RedeployFailed: because".into()),
+                tax("False RedeployFailed Stalled", "{}"),
+                "running: waiting for the operator, which reported RedeployFailed: because",
             ),
-            ("another request", deployment(&status(ready, &json!({"handledRedeployRequest": "before"}))), waiting()),
-            ("ready, and not sent yet", deployment(&status(ready, &read)), waiting()),
-            (
-                "in progress",
-                deployment(&status(("Unknown", "Redeploying", "Reconciling"), &both)),
-                Progress::Running("Redeploying: because".into()),
-            ),
-            (
-                "it waits for a Secret",
-                deployment(&status(("False", "SecretMissing", "Reconciling"), &read)),
-                Progress::Running("SecretMissing: because".into()),
-            ),
-            (
-                "it cannot be sent",
-                deployment(&status(("False", "ConfigurationInvalid", "Stalled"), &read)),
-                Progress::Failed("ConfigurationInvalid: because".into()),
-            ),
-            (
-                "suspended",
-                deployment(
-                    &json!({"spec": {"suspend": true}, "status": status(("False", "Suspended", ""), &read)["status"]}),
-                ),
-                Progress::Failed("Suspended: because".into()),
-            ),
+            ("another request", tax("True Deployed", r#"{"handledRedeployRequest": "before"}"#), WAITING),
+            ("ready, and not sent yet", tax("True Deployed", READ), WAITING),
+            ("in progress", tax("Unknown Redeploying Reconciling", BOTH), "running: Redeploying: because"),
+            ("it waits for a Secret", tax("False SecretMissing Reconciling", READ), "running: SecretMissing: because"),
+            ("not sent", tax("False ConfigurationInvalid Stalled", READ), "failed: ConfigurationInvalid: because"),
+            ("suspended", deployment(&suspended), "failed: Suspended: because"),
             (
                 "it failed",
-                deployment(&status(failed, &with_report)),
-                Progress::Failed("RedeployFailed: because\n  Error in service: No: not\u{fffd}so".into()),
+                tax("False RedeployFailed Stalled", &reported),
+                "failed: RedeployFailed: because\n  Error in service: No: a\u{fffd}b",
             ),
-            ("done", deployment(&status(ready, &both)), Progress::Ready("Deployed: because".into())),
+            ("done", tax("True Deployed", BOTH), "ready: Deployed: because"),
         ] {
-            assert_eq!(handled(Change::Redeploy).progress(&resource), expected, "{case}");
+            let goal = Goal::Handled { change: Change::Redeploy, value: "now" };
+            assert_eq!(shown(goal, &resource), expected, "{case}");
         }
-        let called = |request: &str, main| {
-            check(&status(main, &json!({"checkedFor": {"generation": 3, "rerunRequest": request}})))
-        };
-        let passed = ("True", "CheckPassed", "");
-        assert_eq!(handled(Change::Rerun).progress(&called("before", passed)), waiting());
-        assert_eq!(
-            handled(Change::Rerun).progress(&called("now", passed)),
-            Progress::Ready("CheckPassed: because".into())
-        );
-        let failing = handled(Change::Rerun).progress(&called("now", ("False", "CheckFailing", "")));
-        assert_eq!(failing, Progress::Failed("CheckFailing: because".into()));
+        for (request, main, expected) in [
+            ("before", "True CheckPassed", WAITING),
+            ("now", "True CheckPassed", "ready: CheckPassed: because"),
+            ("now", "False CheckFailing", "failed: CheckFailing: because"),
+        ] {
+            let more = json!({"checkedFor": {"generation": 3, "rerunRequest": request}}).to_string();
+            let goal = Goal::Handled { change: Change::Rerun, value: "now" };
+            assert_eq!(shown(goal, &check(&status(main, &more))), expected, "{request} {main}");
+        }
     }
 
     #[test]
     fn only_the_status_of_the_current_generation_counts() {
-        let reports =
-            |title: &str| json!([{"type": "Error", "title": title, "message": "not so", "application": "service"}]);
-        let with = |generation: i64, main| {
-            let more = json!({"observedGeneration": generation, "report": reports("No")});
-            status(main, &more)
-        };
-        let (ready, stalled) = (("True", "Deployed", ""), ("False", "DeploymentFailed", "Stalled"));
-        let waiting = || Progress::Running("waiting for the operator".into());
-        let reason = |reason: &str| format!("{reason}: because");
+        let entry = |title: &str| json!([{"type": "Error", "title": title, "message": "so", "application": "service"}]);
+        let more = json!({"report": entry("No")}).to_string();
+        let old = json!({"observedGeneration": 2, "report": entry("No")}).to_string();
+        let both = json!({"publishingReport": entry("Publishing"), "previewableReport": entry("Preview")}).to_string();
         for (case, resource, expected) in [
-            ("no status yet", deployment(&json!({})), waiting()),
-            ("ready", deployment(&with(3, ready)), Progress::Ready(reason("Deployed"))),
-            ("ready before the edit", deployment(&with(2, ready)), waiting()),
+            ("no status yet", deployment(&json!({})), WAITING),
+            ("ready", tax("True Deployed", &more), "ready: Deployed: because"),
+            ("ready before the edit", tax("True Deployed", &old), WAITING),
             (
                 "failed before the edit",
-                deployment(&with(2, stalled)),
-                Progress::Running("waiting for the operator, which reported DeploymentFailed: because".into()),
+                tax("False DeploymentFailed Stalled", &old),
+                "running: waiting for the operator, which reported DeploymentFailed: because",
             ),
             (
                 "ready with unverified secrets",
-                deployment(&with(3, ("True", "Deployed", "SecretsUnverified"))),
-                Progress::Ready("Deployed: because\n  SecretsUnverified: because".into()),
+                tax("True Deployed SecretsUnverified", &more),
+                "ready: Deployed: because\n  SecretsUnverified: because",
             ),
-            (
-                "in progress",
-                deployment(&with(3, ("Unknown", "Redeploying", "Reconciling"))),
-                Progress::Running(reason("Redeploying")),
-            ),
-            (
-                "waiting for a Secret",
-                deployment(&with(3, ("False", "SecretMissing", "Reconciling"))),
-                Progress::Running(reason("SecretMissing")),
-            ),
+            ("in progress", tax("Unknown Redeploying Reconciling", &more), "running: Redeploying: because"),
+            ("waiting for a Secret", tax("False SecretMissing Reconciling", &more), "running: SecretMissing: because"),
             (
                 "a user has to act",
-                deployment(&with(3, stalled)),
-                Progress::Failed("DeploymentFailed: because\n  Error in service: No: not so".into()),
+                tax("False DeploymentFailed Stalled", &more),
+                "failed: DeploymentFailed: because\n  Error in service: No: so",
             ),
             (
                 "the report is about warnings",
-                deployment(&with(3, ("False", "WarningsReported", "Stalled"))),
-                Progress::Failed("WarningsReported: because\n  Error in service: No: not so".into()),
+                tax("False WarningsReported Stalled", &more),
+                "failed: WarningsReported: because\n  Error in service: No: so",
             ),
             (
-                "the report is that of an earlier operation",
-                deployment(&with(3, ("False", "ConfigurationInvalid", "Stalled"))),
-                Progress::Failed(reason("ConfigurationInvalid")),
+                "an older report",
+                tax("False ConfigurationInvalid Stalled", &more),
+                "failed: ConfigurationInvalid: because",
             ),
             (
                 "publishing failed",
-                staged(&status(
-                    ("False", "PublishingFailed", "Stalled"),
-                    &json!({"publishingReport": reports("Publishing"), "previewableReport": reports("Preview")}),
-                )),
-                Progress::Failed("PublishingFailed: because\n  Error in service: Publishing: not so".into()),
+                staged(&status("False PublishingFailed Stalled", &both)),
+                "failed: PublishingFailed: because\n  Error in service: Publishing: so",
             ),
-            (
-                "a project",
-                project(&status(("True", "Available", ""), &json!({}))),
-                Progress::Ready(reason("Available")),
-            ),
-            (
-                "a check that is repeated",
-                check(&status(("False", "CheckFailing", ""), &json!({}))),
-                Progress::Running(reason("CheckFailing")),
-            ),
+            ("a project", project(&status("True Available", "{}")), "ready: Available: because"),
+            ("a repeated check", check(&status("False CheckFailing", "{}")), "running: CheckFailing: because"),
         ] {
-            assert_eq!(Goal::Ready.progress(&resource), expected, "{case}");
+            assert_eq!(shown(Goal::Ready, &resource), expected, "{case}");
         }
     }
 }

@@ -180,20 +180,7 @@ async fn operators_of(client: &Client, operators: &[Deployment]) -> Result<Vec<F
 
 #[cfg(test)]
 mod tests {
-    use kube::core::Status;
-
     use super::*;
-
-    #[test]
-    fn what_cannot_be_read_is_a_warning() {
-        let refused = |code| {
-            let status = Status { code, message: "no".to_owned(), ..Status::default() };
-            known("Lease", Err(kube::Error::Api(Box::new(status))))
-        };
-        let found = refused(403).expect("a finding");
-        assert_eq!((found[0].level, found[0].message.as_str()), (Level::Warning, "not checked: no"));
-        assert!(refused(500).is_err());
-    }
 
     #[test]
     fn missing_crds_are_a_problem() {

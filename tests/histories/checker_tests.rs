@@ -20,7 +20,10 @@ use crate::remote::{Arrived, Asked, Verb};
 use crate::replay::simulate;
 use crate::settled::unsettled;
 use crate::simulation::Simulation;
+use crate::staged::Plan;
 use crate::users::{RESOURCES, Resource};
+use Start::{Adopted, Live};
+use checks::{GET, POST};
 
 const ONE: Resource = RESOURCES[0];
 
@@ -47,17 +50,8 @@ impl Simulation {
         self.check();
     }
 
-    /// Forges the arrival of a redeploy with the requested values.
-    fn forge_redeploy(&mut self) {
-        self.forge_redeploy_to(false);
-    }
-
-    /// The same, to the latest version of the connector.
-    fn forge_move(&mut self) {
-        self.forge_redeploy_to(true);
-    }
-
-    fn forge_redeploy_to(&mut self, moves: bool) {
+    /// Forges the arrival of a redeploy with the requested values; `moves`: to the latest version of the connector.
+    fn forge_redeploy(&mut self, moves: bool) {
         let object = self.stored();
         let id = object["status"]["id"].as_str().unwrap_or_default().to_owned();
         let values = crate::desired::values(&lock(&self.reach.cluster), ONE.stored().namespace.as_str(), &object);
@@ -95,178 +89,143 @@ impl Simulation {
 
 type Forge = fn(&mut Simulation);
 
-/// Returns what the checker reports once a resource of this shape is live, the operator is stopped, and something is
-/// forged.
-fn reported(shape: Shape, adopted: bool, forge: Forge) -> String {
-    let (_, reported) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
+/// What exists and has settled when something is forged.
+#[derive(Clone, Copy)]
+enum Start {
+    Live(Shape),
+    /// It was adopted from another client.
+    Adopted(Shape),
+    Checks,
+    Kit(Plan),
+}
+
+impl Start {
+    async fn begin(self, simulation: &mut Simulation) {
         simulation.start(0, 0);
-        if adopted {
+        if matches!(self, Adopted(_)) {
             simulation.stranger(ONE, Foreign::Create, 0);
             simulation.pass(Duration::from_secs(100)).await;
         }
-        simulation.write(ONE, shape);
+        match self {
+            Live(shape) | Adopted(shape) => simulation.write(ONE, shape),
+            Self::Kit(plan) => simulation.plan(plan),
+            Self::Checks => {
+                simulation.write(ONE, Shape::default());
+                simulation.write_check(&crate::checks::stored(0), POST);
+                simulation.write_check(&crate::checks::stored(1), GET);
+            }
+        }
         simulation.settle(Duration::ZERO, 0).await.expect("it settles");
         simulation.stop(0).await;
-        simulation.pass(Duration::from_mins(5)).await;
-        assert_eq!(simulation.verdict(), Ok(()));
-        assert_eq!(unsettled(simulation), None);
+        // The interval of a check would pass.
+        if !matches!(self, Self::Checks) {
+            simulation.pass(Duration::from_mins(5)).await;
+        }
+    }
+}
+
+/// Asserts what the checker reports once everything has settled, the operator is stopped, and something is forged.
+fn reports(case: &str, start: Start, wanted: &str, forge: Forge) {
+    let (_, reported) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
+        start.begin(simulation).await;
+        assert_eq!(simulation.verdict(), Ok(()), "{case}");
+        assert_eq!(unsettled(simulation), None, "{case}");
         forge(simulation);
-        let broken = simulation.verdict().err();
-        broken.or_else(|| unsettled(simulation)).unwrap_or_default()
+        simulation.verdict().err().or_else(|| unsettled(simulation)).unwrap_or_default()
     });
-    reported
+    assert!(reported.contains(wanted), "{case}: the checker reports {reported:?}");
 }
 
 #[test]
-#[allow(clippy::too_many_lines, reason = "one table")]
 fn the_checker_reports_each_thing_that_an_operator_must_not_do() {
     let shape = Shape::default();
     // Like the foreign deployment.
     let like_theirs = Shape { level: 2, adopt: true, ..shape };
-    let rows: [(&str, Shape, bool, Forge, &str); 13] = [
-        (
-            "a call for a namespace that was known not to be allowed",
-            shape,
-            false,
-            |simulation| {
-                let id = simulation.stored()["status"]["id"].as_str().unwrap_or_default().to_owned();
-                simulation.delete(ONE);
-                simulation.forge_operation("Undeploy");
-                simulation.forge_call(Verb::Undeploy { id }, true);
-            },
-            "rule 29",
-        ),
-        (
-            "a redeploy while it is suspended",
-            shape,
-            false,
-            |simulation| {
-                simulation.write(ONE, Shape { suspend: true, level: 1, ..Shape::default() });
-                simulation.forge_operation("Redeploy");
-            },
-            "it is suspended",
-        ),
-        (
-            "a redeploy under ObserveOnly",
-            shape,
-            false,
-            |simulation| {
-                simulation.write(ONE, Shape { observe: true, level: 1, ..Shape::default() });
-                simulation.forge_operation("Redeploy");
-            },
-            "it is ObserveOnly",
-        ),
-        (
-            "a DELETE under ObserveOnly",
-            shape,
-            false,
-            |simulation| {
-                simulation.write(ONE, Shape { observe: true, ..Shape::default() });
-                simulation.delete(ONE);
-                simulation.forge_operation("Undeploy");
-            },
-            "it is ObserveOnly",
-        ),
-        (
-            "a DELETE under deletionPolicy Orphan",
-            Shape { orphan: true, ..shape },
-            false,
-            |simulation| {
-                simulation.delete(ONE);
-                simulation.forge_operation("Undeploy");
-            },
-            "its deployment must be orphaned",
-        ),
-        (
-            "a DELETE of a resource that is not being deleted",
-            shape,
-            false,
-            |simulation| {
-                simulation.forge_operation("Undeploy");
-            },
-            "it is not being deleted",
-        ),
-        (
-            "a DELETE for removed values that must be retained",
-            shape,
-            false,
-            |simulation| {
-                simulation.forge_operation("Recreate");
-            },
-            "removed values must be retained",
-        ),
-        (
-            "a create after a disappearance, under drift policy Detect",
-            shape,
-            false,
-            |simulation| {
-                simulation.stranger(ONE, Foreign::Remove, 0);
-                simulation.forge_operation("Create");
-            },
-            "drift must not be corrected",
-        ),
-        (
-            "a call whose operation was not persisted",
-            shape,
-            false,
-            |simulation| {
-                simulation.write(ONE, Shape { level: 1, ..Shape::default() });
-                simulation.forge_redeploy();
-            },
-            "without persisting the operation first",
-        ),
-        (
-            "a redeploy without a change",
-            shape,
-            false,
-            |simulation| {
-                simulation.forge_operation("Redeploy");
-                simulation.forge_redeploy();
-            },
-            "without a change",
-        ),
-        (
-            "a redeploy after adopting a deployment with the same values",
-            like_theirs,
-            true,
-            |simulation| {
-                simulation.forge_operation("Redeploy");
-                simulation.forge_redeploy();
-            },
-            "without a change",
-        ),
-        (
-            "a new generation counts as observed with the values of the previous one",
-            shape,
-            false,
-            |simulation| {
-                let Key { namespace, name, .. } = ONE.stored();
-                let began = simulation.now();
-                simulation.write(ONE, Shape { level: 1, ..Shape::default() });
-                simulation.forge_status(&json!({"observedGeneration": 2}));
-                // The reconcile that reports this began before the edit.
-                let now = later(began, Duration::from_secs(1));
-                simulation.checker.began.insert(ObjectRef::deployment(&namespace, &name), began);
-                let mut remote = lock(&simulation.reach.remote);
-                simulation.checker.check_new(&lock(&simulation.reach.cluster), &mut remote, now);
-            },
-            "is Ready",
-        ),
-        (
-            "a value that should have been removed with the deployment stays",
-            Shape { config: true, ..shape },
-            false,
-            |simulation| {
-                simulation.write(ONE, Shape { recreate: true, ..Shape::default() });
-                simulation.forge_status(&json!({"observedGeneration": 2}));
-            },
-            "which must be removed",
-        ),
-    ];
-    for (case, shape, adopted, forge, wanted) in rows {
-        let reported = reported(shape, adopted, forge);
-        assert!(reported.contains(wanted), "{case}: the checker reports {reported:?}");
-    }
+    reports("a call for a namespace that was known not to be allowed", Live(shape), "rule 29", |it| {
+        let id = it.stored()["status"]["id"].as_str().unwrap_or_default().to_owned();
+        it.delete(ONE);
+        it.forge_operation("Undeploy");
+        it.forge_call(Verb::Undeploy { id }, true);
+    });
+    reports("a redeploy while it is suspended", Live(shape), "it is suspended", |it| {
+        it.write(ONE, Shape { suspend: true, level: 1, ..Shape::default() });
+        it.forge_operation("Redeploy");
+    });
+    reports("a redeploy under ObserveOnly", Live(shape), "it is ObserveOnly", |it| {
+        it.write(ONE, Shape { observe: true, level: 1, ..Shape::default() });
+        it.forge_operation("Redeploy");
+    });
+    reports("a DELETE under ObserveOnly", Live(shape), "it is ObserveOnly", |it| {
+        it.write(ONE, Shape { observe: true, ..Shape::default() });
+        it.delete(ONE);
+        it.forge_operation("Undeploy");
+    });
+    reports(
+        "a DELETE under deletionPolicy Orphan",
+        Live(Shape { orphan: true, ..shape }),
+        "its deployment must be orphaned",
+        |it| {
+            it.delete(ONE);
+            it.forge_operation("Undeploy");
+        },
+    );
+    reports("a DELETE of a resource that is not being deleted", Live(shape), "it is not being deleted", |it| {
+        it.forge_operation("Undeploy");
+    });
+    reports(
+        "a DELETE for removed values that must be retained",
+        Live(shape),
+        "removed values must be retained",
+        |it| {
+            it.forge_operation("Recreate");
+        },
+    );
+    reports(
+        "a create after a disappearance, under drift policy Detect",
+        Live(shape),
+        "drift must not be corrected",
+        |it| {
+            it.stranger(ONE, Foreign::Remove, 0);
+            it.forge_operation("Create");
+        },
+    );
+    reports("a call whose operation was not persisted", Live(shape), "without persisting the operation first", |it| {
+        it.write(ONE, Shape { level: 1, ..Shape::default() });
+        it.forge_redeploy(false);
+    });
+    reports("a redeploy without a change", Live(shape), "without a change", |it| {
+        it.forge_operation("Redeploy");
+        it.forge_redeploy(false);
+    });
+    reports(
+        "a redeploy after adopting a deployment with the same values",
+        Adopted(like_theirs),
+        "without a change",
+        |it| {
+            it.forge_operation("Redeploy");
+            it.forge_redeploy(false);
+        },
+    );
+    reports("a new generation counts as observed with the values of the previous one", Live(shape), "is Ready", |it| {
+        let Key { namespace, name, .. } = ONE.stored();
+        let began = it.now();
+        it.write(ONE, Shape { level: 1, ..Shape::default() });
+        it.forge_status(&json!({"observedGeneration": 2}));
+        // The reconcile that reports this began before the edit.
+        let now = later(began, Duration::from_secs(1));
+        it.checker.began.insert(ObjectRef::deployment(&namespace, &name), began);
+        let mut remote = lock(&it.reach.remote);
+        it.checker.check_new(&lock(&it.reach.cluster), &mut remote, now);
+    });
+    reports(
+        "a value that should have been removed with the deployment stays",
+        Live(Shape { config: true, ..shape }),
+        "which must be removed",
+        |it| {
+            it.write(ONE, Shape { recreate: true, ..Shape::default() });
+            it.forge_status(&json!({"observedGeneration": 2}));
+        },
+    );
 }
 
 #[test]

@@ -1,17 +1,13 @@
 //! The same for staged connectors.
 
-use std::time::Duration;
-
 use connect_api::model::ConnectorUpdateAction as Action;
 use connect_operator::operator::object_ref::ObjectRef;
 use serde_json::{Value, json};
 
-use super::Forge;
-use crate::history::Reading;
+use super::Start::Kit;
+use super::reports;
 use crate::interceptor::lock;
 use crate::remote::{Arrived, Asked, StagedVerb};
-use crate::replay::simulate;
-use crate::settled::unsettled;
 use crate::simulation::Simulation;
 use crate::staged::{Plan, stored};
 
@@ -67,145 +63,70 @@ impl Simulation {
     }
 }
 
-/// Returns what the checker reports once a resource is as far as its spec asks for, the operator is stopped, and
-/// something is forged.
-fn reported(plan: Plan, forge: Forge) -> String {
-    let (_, reported) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
-        simulation.start(0, 0);
-        simulation.plan(plan);
-        simulation.settle(Duration::ZERO, 0).await.expect("it settles");
-        simulation.stop(0).await;
-        simulation.pass(Duration::from_mins(5)).await;
-        assert_eq!(simulation.verdict(), Ok(()));
-        assert_eq!(unsettled(simulation), None);
-        forge(simulation);
-        let broken = simulation.verdict().err();
-        broken.or_else(|| unsettled(simulation)).unwrap_or_default()
-    });
-    reported
-}
-
-fn check_all(rows: &[(&str, Plan, Forge, &str)]) {
-    for (case, plan, forge, wanted) in rows {
-        let reported = reported(*plan, *forge);
-        assert!(reported.contains(wanted), "{case}: the checker reports {reported:?}");
-    }
-}
-
 #[test]
 fn the_checker_reports_each_operation_that_the_spec_of_a_staged_connector_forbids() {
-    check_all(&[
-        (
-            "an update while it is suspended",
-            LIVE,
-            |simulation| {
-                simulation.plan(Plan { suspend: true, ..RENAMED });
-                simulation.forge_staged_operation("Update");
-            },
-            "it is suspended",
-        ),
-        (
-            "a publication while it is being deleted",
-            LIVE,
-            |simulation| {
-                simulation.drop_plan();
-                simulation.forge_staged_operation("Publish");
-            },
-            "it is being deleted",
-        ),
-        (
-            "a DELETE under deletionPolicy Orphan",
-            Plan { delete: false, ..LIVE },
-            |simulation| {
-                simulation.drop_plan();
-                simulation.forge_staged_operation("Delete");
-            },
-            "its staged connector must be orphaned",
-        ),
-        (
-            "a DELETE of a resource that is not being deleted",
-            LIVE,
-            |simulation| simulation.forge_staged_operation("Delete"),
-            "it is not being deleted",
-        ),
-        (
-            "a DELETE at the remote for a resource that is not being deleted",
-            LIVE,
-            |simulation| simulation.forge_staged_call(StagedVerb::Discard { id: simulation.staged_identity().0 }),
-            "was deleted, and",
-        ),
-        (
-            "a DELETE at the remote that was not persisted",
-            LIVE,
-            |simulation| {
-                simulation.drop_plan();
-                simulation.forge_staged_call(StagedVerb::Discard { id: simulation.staged_identity().0 });
-            },
-            "was deleted without a persisted operation",
-        ),
-    ]);
+    reports("an update while it is suspended", Kit(LIVE), "it is suspended", |it| {
+        it.plan(Plan { suspend: true, ..RENAMED });
+        it.forge_staged_operation("Update");
+    });
+    reports("a publication while it is being deleted", Kit(LIVE), "it is being deleted", |it| {
+        it.drop_plan();
+        it.forge_staged_operation("Publish");
+    });
+    reports(
+        "a DELETE under deletionPolicy Orphan",
+        Kit(Plan { delete: false, ..LIVE }),
+        "its staged connector must be orphaned",
+        |it| {
+            it.drop_plan();
+            it.forge_staged_operation("Delete");
+        },
+    );
+    reports("a DELETE of a resource that is not being deleted", Kit(LIVE), "it is not being deleted", |it| {
+        it.forge_staged_operation("Delete");
+    });
+    reports("a DELETE at the remote for a resource that is not being deleted", Kit(LIVE), "was deleted, and", |it| {
+        it.forge_staged_call(StagedVerb::Discard { id: it.staged_identity().0 });
+    });
+    reports(
+        "a DELETE at the remote that was not persisted",
+        Kit(LIVE),
+        "was deleted without a persisted operation",
+        |it| {
+            it.drop_plan();
+            it.forge_staged_call(StagedVerb::Discard { id: it.staged_identity().0 });
+        },
+    );
 }
 
 #[test]
 fn the_checker_reports_each_call_that_a_staged_connector_must_not_get() {
-    check_all(&[
-        (
-            "a second preview of a tag",
-            LIVE,
-            |simulation| simulation.forge_staged_update("Preview", Action::UpdatePreviewable),
-            "was requested twice",
-        ),
-        (
-            "a second publication of a content",
-            LIVE,
-            |simulation| simulation.forge_staged_update("Publish", Action::Publish { certification: false }),
-            "was published twice",
-        ),
-        (
-            "a certification that no spec asks for",
-            LIVE,
-            |simulation| simulation.forge_staged_update("Publish", Action::Publish { certification: true }),
-            "as no spec asks",
-        ),
-        (
-            "an update that changes nothing",
-            LIVE,
-            |simulation| simulation.forge_staged_update("Update", Action::SetName { name: "Kit 0".to_owned() }),
-            "changes nothing",
-        ),
-        (
-            "an update that was not persisted",
-            LIVE,
-            |simulation| {
-                let (id, version) = simulation.staged_identity();
-                let actions = vec![Action::SetName { name: "Kit 1".to_owned() }];
-                simulation.forge_staged_call(StagedVerb::Update { id, version, actions });
-            },
-            "without being persisted",
-        ),
-        (
-            "a change of a staged connector that it does not own",
-            LIVE,
-            |simulation| simulation.forge_staged_call(StagedVerb::Discard { id: "another".to_owned() }),
-            "which it does not own",
-        ),
-        (
-            "an edit that counts as observed and is never sent",
-            LIVE,
-            |simulation| {
-                simulation.plan(RENAMED);
-                simulation.forge_staged_status(&json!({"observedGeneration": 2}));
-            },
-            "and the remote has",
-        ),
-        (
-            "a staged connector that is left behind",
-            LIVE,
-            |simulation| {
-                simulation.drop_plan();
-                simulation.edit(&stored(), &json!({"metadata": {"finalizers": null}}));
-            },
-            "is orphaned",
-        ),
-    ]);
+    reports("a second preview of a tag", Kit(LIVE), "was requested twice", |it| {
+        it.forge_staged_update("Preview", Action::UpdatePreviewable);
+    });
+    reports("a second publication of a content", Kit(LIVE), "was published twice", |it| {
+        it.forge_staged_update("Publish", Action::Publish { certification: false });
+    });
+    reports("a certification that no spec asks for", Kit(LIVE), "as no spec asks", |it| {
+        it.forge_staged_update("Publish", Action::Publish { certification: true });
+    });
+    reports("an update that changes nothing", Kit(LIVE), "changes nothing", |it| {
+        it.forge_staged_update("Update", Action::SetName { name: "Kit 0".to_owned() });
+    });
+    reports("an update that was not persisted", Kit(LIVE), "without being persisted", |it| {
+        let (id, version) = it.staged_identity();
+        let actions = vec![Action::SetName { name: "Kit 1".to_owned() }];
+        it.forge_staged_call(StagedVerb::Update { id, version, actions });
+    });
+    reports("a change of a staged connector that it does not own", Kit(LIVE), "which it does not own", |it| {
+        it.forge_staged_call(StagedVerb::Discard { id: "another".to_owned() });
+    });
+    reports("an edit that counts as observed and is never sent", Kit(LIVE), "and the remote has", |it| {
+        it.plan(RENAMED);
+        it.forge_staged_status(&json!({"observedGeneration": 2}));
+    });
+    reports("a staged connector that is left behind", Kit(LIVE), "is orphaned", |it| {
+        it.drop_plan();
+        it.edit(&stored(), &json!({"metadata": {"finalizers": null}}));
+    });
 }

@@ -124,6 +124,12 @@ impl Sandbox {
         self.apply_as("tester", manifest).await
     }
 
+    /// Creates `manifest`; the error is the message of the API server.
+    pub(crate) async fn create(&self, manifest: &Value) -> Result<DynamicObject, String> {
+        let object: DynamicObject = serde_json::from_value(manifest.clone()).expect("an object");
+        self.api(manifest).create(&PostParams::default(), &object).await.map_err(message)
+    }
+
     /// Merges `status` into the status of the object that `manifest` names.
     pub(crate) async fn set_status(&self, manifest: &Value, status: &Value) -> Result<DynamicObject, String> {
         let name = manifest["metadata"]["name"].as_str().expect("a manifest has a name");

@@ -1,20 +1,19 @@
 //! What users and tools see: the status of an object before its first reconcile, columns, explanations, differences and
 //! field ownership.
 
-use connect_operator::crd::{self, ConnectorDeploymentStatus};
+use connect_operator::crd::{self, ActionCheckStatus, ConnectorDeploymentStatus};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
 use serde_json::{Value, json};
 
+use super::small;
 use crate::cluster::Sandbox;
 use crate::manifests::{FULL, MINIMAL, deployment, documents, project, with_spec};
 
 #[tokio::test]
 async fn the_committed_crds_equal_those_of_the_code_after_kubectl_apply() {
     let sandbox = Sandbox::new().await;
-    let applied =
-        sandbox.kubectl(&["apply", "--server-side", "--force-conflicts", "--filename", "-"], &crd::yaml()).await;
-    assert!(applied.status.success(), "{}", String::from_utf8_lossy(&applied.stderr));
+    sandbox.succeed(&["apply", "--server-side", "--force-conflicts", "--filename", "-"], &crd::yaml()).await;
     let definitions: Api<CustomResourceDefinition> = Api::all(sandbox.client.clone());
     for crd in crd::all() {
         let stored = definitions.get(crd.metadata.name.as_deref().unwrap()).await.unwrap();
@@ -27,7 +26,7 @@ async fn the_committed_crds_equal_those_of_the_code_after_kubectl_apply() {
 #[tokio::test]
 async fn an_object_has_observed_generation_minus_1_before_its_first_reconcile() {
     let sandbox = Sandbox::new().await;
-    for manifest in [project("unseen"), deployment("unseen")] {
+    for manifest in [project("unseen"), deployment("unseen"), small("ActionCheck", "unseen")] {
         let created = sandbox.apply(&manifest).await.unwrap();
         let read = sandbox.api(&manifest).get("unseen").await.unwrap();
         for object in [created, read] {
@@ -39,13 +38,16 @@ async fn an_object_has_observed_generation_minus_1_before_its_first_reconcile() 
 #[tokio::test]
 async fn a_status_with_every_field_is_stored() {
     let sandbox = Sandbox::new().await;
-    let manifest = deployment("remembers");
-    sandbox.apply(&manifest).await.unwrap();
-    let status = full_status();
-    let stored = sandbox.set_status(&manifest, &status).await.unwrap();
-    assert_eq!(stored.data["status"], status);
-    let typed: ConnectorDeploymentStatus = serde_json::from_value(status.clone()).unwrap();
-    assert_eq!(serde_json::to_value(typed).unwrap(), status, "the type has every field");
+    for (kind, status) in [("ConnectorDeployment", full_status()), ("ActionCheck", full_status_of_a_check())] {
+        let manifest = small(kind, "remembers");
+        sandbox.apply(&manifest).await.unwrap();
+        let stored = sandbox.set_status(&manifest, &status).await.unwrap();
+        assert_eq!(stored.data["status"], status, "{kind}");
+    }
+    let typed: ConnectorDeploymentStatus = serde_json::from_value(full_status()).unwrap();
+    assert_eq!(serde_json::to_value(typed).unwrap(), full_status(), "the type has every field");
+    let typed: ActionCheckStatus = serde_json::from_value(full_status_of_a_check()).unwrap();
+    assert_eq!(serde_json::to_value(typed).unwrap(), full_status_of_a_check(), "the type has every field");
 }
 
 /// Every field of the status of a deployment.
@@ -77,6 +79,21 @@ fn full_status() -> Value {
     })
 }
 
+/// The same of a check.
+fn full_status_of_a_check() -> Value {
+    json!({
+        "observedGeneration": 1,
+        "conditions": [{"type": "Ready", "status": "True", "reason": "CheckPassed", "message": "as expected",
+            "observedGeneration": 1, "lastTransitionTime": "2026-01-02T03:04:05Z"}],
+        "httpStatus": 200,
+        "durationMs": 12,
+        "checkedAt": "2026-01-02T03:04:05Z",
+        "checkedFor": {"generation": 1, "specDigest": "ab12", "rerunRequest": "now", "deploymentDigest": "k1:abc",
+            "deploymentAppliedAt": "2026-01-02T03:04:00Z"},
+        "outcome": "Passed",
+    })
+}
+
 #[tokio::test]
 async fn a_status_that_is_too_large_is_refused() {
     let sandbox = Sandbox::new().await;
@@ -96,51 +113,48 @@ async fn a_status_that_is_too_large_is_refused() {
 #[tokio::test]
 async fn kubectl_get_shows_the_columns() {
     let sandbox = Sandbox::new().await;
-    let manifests = [project("shop"), deployment("tax")];
-    for manifest in &manifests {
-        sandbox.apply(manifest).await.unwrap();
-    }
     let ready = full_status()["conditions"].clone();
-    sandbox.set_status(&manifests[0], &json!({"conditions": ready, "deployments": 1})).await.unwrap();
-    sandbox.set_status(&manifests[1], &full_status()).await.unwrap();
-    for (resource, wide, header, line) in [
-        (
-            "ctp",
-            false,
-            "NAME PROJECT REGION READY REASON DEPLOYMENTS AGE",
-            "shop demo europe-west1.gcp True Deployed 1",
-        ),
+    for (manifest, status) in [
+        (project("shop"), json!({"conditions": ready, "deployments": 1})),
+        (deployment("tax"), full_status()),
+        (small("ActionCheck", "cart"), full_status_of_a_check()),
+    ] {
+        sandbox.apply(&manifest).await.unwrap();
+        sandbox.set_status(&manifest, &status).await.unwrap();
+    }
+    for (resource, output, header, line) in [
+        ("ctp", "", "NAME PROJECT REGION READY REASON DEPLOYMENTS AGE", "shop demo europe-west1.gcp True Deployed 1 _"),
         (
             "cdep",
-            false,
+            "",
             "NAME KEY CONNECTOR STATUS READY REASON AGE",
-            "tax default_tax demo-connector Deployed True Deployed",
+            "tax default_tax demo-connector Deployed True Deployed _",
         ),
         (
             "cdep",
-            true,
+            "wide",
             "NAME KEY CONNECTOR STATUS READY REASON AGE URL REGION VERSION TAG DELETION MESSAGE",
-            "tax default_tax demo-connector Deployed True Deployed",
+            "tax default_tax demo-connector Deployed True Deployed _ https://service.example.com europe-west1.gcp 3 1.2.0 \
+             Delete live",
+        ),
+        (
+            "acheck",
+            "wide",
+            "NAME ACTION METHOD HTTP READY REASON LAST AGE MESSAGE",
+            "cart getCart GET 200 True CheckPassed _ _ as expected",
         ),
     ] {
-        let output = if wide { "wide" } else { "" };
-        let (code, text) = succeed(&sandbox, &["get", resource, "--output", output]).await;
-        assert!(code, "{text}");
-        let lines: Vec<_> = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
-        assert_eq!(lines[0], header);
-        assert!(lines[1].starts_with(line), "{}", lines[1]);
-        assert_eq!(
-            lines[1].ends_with("https://service.example.com europe-west1.gcp 3 1.2.0 Delete live"),
-            wide,
-            "{}",
-            lines[1]
-        );
+        let text = sandbox.succeed(&["get", resource, "--output", output], "").await;
+        let lines: Vec<Vec<_>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(lines[0].join(" "), header);
+        let line: Vec<_> = line.split(' ').collect();
+        let same = line.iter().zip(&lines[1]).all(|(wanted, shown)| *wanted == "_" || wanted == shown);
+        assert!(same && line.len() == lines[1].len(), "{line:?}, not {text}");
     }
-    let (code, text) = succeed(&sandbox, &["get", "connect", "--output", "name"]).await;
-    assert!(code, "{text}");
+    let text = sandbox.succeed(&["get", "connect", "--output", "name"], "").await;
     // Objects of the whole cluster belong to other tests.
     let of_namespace = text.lines().filter(|line| !line.starts_with("clusterconnectproject"));
-    assert_eq!(of_namespace.count(), 2, "the category contains both kinds: {text}");
+    assert_eq!(of_namespace.count(), 3, "the category contains each kind: {text}");
 }
 
 #[tokio::test]
@@ -154,11 +168,9 @@ async fn kubectl_get_shows_the_connector_of_the_spec_before_the_first_reconcile(
         let mut manifest = deployment(name);
         manifest["spec"]["connector"] = connector;
         sandbox.apply(&manifest).await.unwrap();
-        let (code, text) = succeed(&sandbox, &["get", "cdep", name]).await;
-        assert!(code, "{text}");
-        let lines: Vec<_> = text.lines().collect();
-        let at = lines[0].find("CONNECTOR").unwrap();
-        assert_eq!(lines[1][at..].split_whitespace().next(), Some(column), "{text}");
+        let text = sandbox.succeed(&["get", "cdep", name], "").await;
+        let (header, line) = text.split_once('\n').unwrap();
+        assert!(line[header.find("CONNECTOR").unwrap()..].starts_with(column), "{text}");
     }
 }
 
@@ -184,32 +196,18 @@ async fn kubectl_selects_by_fields_on_the_server() {
         ("cst", "spec.key=another", ""),
     ] {
         let names = ["get", kind, "--field-selector", selector, "--output", "jsonpath={.items[*].metadata.name}"];
-        let (code, text) = succeed(&sandbox, &names).await;
-        assert!(code, "{text}");
+        let text = sandbox.succeed(&names, "").await;
         assert_eq!(text.trim(), expected, "{kind} {selector}");
     }
-}
-
-async fn succeed(sandbox: &Sandbox, arguments: &[&str]) -> (bool, String) {
-    let output = sandbox.kubectl(arguments, "").await;
-    (
-        output.status.success(),
-        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr),
-    )
 }
 
 #[tokio::test]
 async fn applying_again_makes_no_difference() {
     let sandbox = Sandbox::new().await;
     let manifests = format!("{MINIMAL}---\n{FULL}");
-    for server_side in [false, true] {
-        let side = if server_side { "--server-side=true" } else { "--server-side=false" };
-        let applied = sandbox.kubectl(&["apply", side, "--force-conflicts", "--filename", "-"], &manifests).await;
-        let applied =
-            if server_side { applied } else { sandbox.kubectl(&["apply", "--filename", "-"], &manifests).await };
-        assert!(applied.status.success(), "{}", String::from_utf8_lossy(&applied.stderr));
-        let difference = sandbox.kubectl(&["diff", side, "--filename", "-"], &manifests).await;
-        assert!(difference.status.success(), "{side}: {}", String::from_utf8_lossy(&difference.stdout));
+    for how in [&["--server-side=false"][..], &["--server-side=true", "--force-conflicts"]] {
+        sandbox.succeed(&[&["apply", "--filename", "-"], how].concat(), &manifests).await;
+        assert_eq!(sandbox.succeed(&[&["diff", "--filename", "-"], how].concat(), &manifests).await, "");
     }
     for manifest in documents(&manifests) {
         let stored = sandbox.api(&manifest).get(manifest["metadata"]["name"].as_str().unwrap()).await.unwrap();
@@ -242,8 +240,7 @@ async fn kubectl_explains_every_field() {
         ("cdep.spec.configurations.securedConfiguration.valueFrom", "put it into a Secret"),
         ("ctp.spec.region", "europe-west1.gcp"),
     ] {
-        let (code, text) = succeed(&sandbox, &["explain", field]).await;
-        assert!(code, "{text}");
+        let text = sandbox.succeed(&["explain", field], "").await;
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains(words), "{field}: {text}");
     }

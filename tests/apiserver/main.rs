@@ -19,6 +19,7 @@ mod gitops;
 mod leading;
 mod main_job;
 mod manifests;
+mod operators;
 mod pages;
 mod plan;
 mod proxies;

@@ -15,7 +15,7 @@ async fn from_apply_to_live_to_one_redeploy_to_a_readable_failure_and_to_nothing
     assert!(status.applications.iter().any(|application| application.url.is_some()));
     assert_eq!(shop.calls("createDeployment"), 1);
 
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.put_token("second-token-of-the-shop").await;
     shop.until("redeployed", |object| {
         let now = state(object);
         now.operation.is_none() && now.applied.is_some_and(|now| now.digest.is_some() && now.digest != applied)

@@ -1,27 +1,15 @@
 //! The rights of the operator's account, and what a user of one namespace can reach through it: nothing of another
 //! namespace.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use clock::Clock;
-use connect_api::ClientContext;
 use connect_api::Fence;
-use connect_api::hosts::AllowedHosts;
-use connect_api::http::{Authorities, Limits};
 use connect_operator::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use connect_operator::leader::{Election, LeaseName, Scope, Timing};
-use connect_operator::metrics::Metrics;
 use connect_operator::names;
-use connect_operator::operator::clients::action_factory::HttpActionFactory;
-use connect_operator::operator::clients::connect_factory::HttpFactory;
 use connect_operator::operator::clients::served_crds;
-use connect_operator::operator::cluster::initial_lists::InitialLists;
 use connect_operator::operator::cluster::objects::digest_key;
-use connect_operator::operator::cluster::objects::secret::Policy;
-use connect_operator::operator::context::Settings;
-use connect_operator::operator::manager;
-use connect_operator::operator::values::digest::DigestKey;
 use dev_server::Options;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::events::v1::Event;
@@ -31,13 +19,12 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config, ResourceExt};
 use secrecy::SecretString;
 use serde_json::{Value, json};
-use tokio::task::AbortHandle;
 
 use crate::cluster::Sandbox;
 use crate::manifests::{deployment, documents, project, with_spec};
+use crate::operators::{self, Running};
 use crate::patience::{in_time, timeout_option};
-use crate::shop::state;
-use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop};
+use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop, fast, state};
 
 const PAGE: &str = include_str!("../../docs/security.md");
 
@@ -46,46 +33,6 @@ const OWN_OF_THE_PAGE: &str = "namespace: connect-operator}";
 const ACCOUNT: &str = "connect-operator";
 /// The watched namespace there.
 const WATCHED_OF_THE_PAGE: &str = "namespace: shop}";
-
-/// An operator that ends with its test.
-pub(crate) struct Operator(AbortHandle);
-
-impl Drop for Operator {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-pub(crate) fn operator(client: Client, own: &str, digest_key: DigestKey, namespaces: &[&str]) -> Operator {
-    let (clock, allowed_hosts) = (Clock::system(), AllowedHosts::parse(["http://127.0.0.1:*"]).expect("a host"));
-    let metrics = Metrics::new(clock.now());
-    let around = ClientContext { observer: metrics.clone(), ..ClientContext::plain(clock.clone()) };
-    let actions = HttpActionFactory {
-        allowed_hosts: allowed_hosts.clone(),
-        around: around.clone(),
-        authorities: Authorities::default(),
-    };
-    let factory = HttpFactory { allowed_hosts, around, limits: Limits::default(), authorities: Authorities::default() };
-    let options = manager::Options {
-        client,
-        settings: Settings {
-            scope: Scope::new(&namespaces.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), "")
-                .expect("no selector"),
-            operator_namespace: own.to_owned(),
-            secrets: Policy::default(),
-            digest_key,
-            actions: Arc::new(actions),
-            default_deletion_policy: None,
-        },
-        concurrency: 16,
-        clock,
-        factory: Arc::new(factory),
-        lists: InitialLists::new(metrics.clone()),
-        metrics,
-        jitter_seed: 1,
-    };
-    Operator(tokio::spawn(manager::run(options, std::future::pending())).abort_handle())
-}
 
 pub(crate) fn quick() -> Options {
     Options { deploy_duration: Duration::from_millis(200), ..Options::default() }
@@ -151,11 +98,13 @@ pub(crate) async fn a_whole_lifecycle(shop: &Shop, own: &Sandbox, client: Client
     let fence = Fence::closed(clock.clone());
     let mut election = Election::start(client.clone(), &lease, labels, "me".into(), Timing::default(), &clock, &fence);
     election.won().await.expect("it leads");
-    let _operator = operator(client, &own.namespace, key, watched);
+    let scope =
+        Scope::new(&watched.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), "").expect("no selector");
+    let mut options = operators::options(client, clock, scope, &own.namespace);
+    options.settings.digest_key = key;
+    let _operator = Running::start(options);
 
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
-    shop.sandbox.apply(&shop.project()).await.unwrap();
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_project_and_secrets().await;
     shop.put_config_map("settings", &[("level", "info")]).await;
     let mut manifest = with_spec(shop.deployment(), &json!({"outputs": {"configMap": {"name": "outputs"}}}));
     manifest["spec"]["configurations"][0]["standardConfiguration"] =
@@ -163,7 +112,7 @@ pub(crate) async fn a_whole_lifecycle(shop: &Shop, own: &Sandbox, client: Client
     shop.sandbox.apply(&manifest).await.unwrap();
     shop.until_reason("Deployed").await;
 
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.put_token("second-token-of-the-shop").await;
     shop.until("the second token is live", |object| {
         let applied = state(object).applied;
         applied.is_some_and(|applied| applied.from_version.is_some())
@@ -255,14 +204,14 @@ async fn the_rights_of_the_page_grant_nothing_else() {
 
 #[tokio::test]
 async fn a_reference_resolves_only_within_its_namespace() {
-    let shop = Shop::without_operator(quick(), Clock::system()).await;
+    let mut shop = Shop::without_operator(quick(), fast()).await;
     let poor = Sandbox::new().await;
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
-    shop.put_secret(SECRET, &[("token", "token-of-the-shop")]).await;
+    shop.put_credentials("dev-client").await;
+    shop.put_token("token-of-the-shop").await;
     shop.put_config_map("settings", &[("level", "debug")]).await;
     shop.sandbox.apply(&shop.project()).await.unwrap();
-    let namespaces = [shop.sandbox.namespace.as_str(), poor.namespace.as_str()];
-    let _operator = operator(shop.sandbox.client.clone(), "default", DigestKey::new([7; 32]), &namespaces);
+    shop.also_watched = vec![poor.namespace.clone()];
+    shop.start_operator();
     shop.until_project("it is ready", |project| {
         project.status.as_ref().is_some_and(|it| it.last_response_at.is_some())
     })
@@ -290,12 +239,12 @@ async fn a_reference_resolves_only_within_its_namespace() {
 
 #[tokio::test]
 async fn a_client_id_without_its_secret_does_not_use_the_credentials_of_others() {
-    let shop = Shop::without_operator(quick(), Clock::system()).await;
+    let mut shop = Shop::without_operator(quick(), fast()).await;
     let thief = Sandbox::new().await;
-    let namespaces = [shop.sandbox.namespace.as_str(), thief.namespace.as_str()];
-    let _operator = operator(shop.sandbox.client.clone(), "default", DigestKey::new([7; 32]), &namespaces);
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
-    shop.put_secret(SECRET, &[("token", "token-of-the-shop")]).await;
+    shop.also_watched = vec![thief.namespace.clone()];
+    shop.start_operator();
+    shop.put_credentials("dev-client").await;
+    shop.put_token("token-of-the-shop").await;
     shop.sandbox.apply(&shop.project()).await.unwrap();
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     shop.until_reason("Deployed").await;
@@ -311,7 +260,7 @@ async fn a_client_id_without_its_secret_does_not_use_the_credentials_of_others()
 
     // The project that knows the client secret re-applies its spec, and both continue as before.
     shop.sandbox.change(&shop.project(), &json!({"spec": {"requestsPerSecond": 500}})).await.unwrap();
-    shop.put_secret(SECRET, &[("token", "next-token-of-the-shop")]).await;
+    shop.put_token("next-token-of-the-shop").await;
     shop.until("the next token is live", |object| {
         let applied = state(object).applied;
         applied.is_some_and(|applied| applied.from_version.is_some())

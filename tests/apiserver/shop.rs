@@ -7,17 +7,14 @@ use std::time::Duration;
 
 use clock::Clock;
 use connect_api::ClientContext;
-use connect_api::hosts::AllowedHosts;
-use connect_api::http::{Authorities, Limits};
+use connect_api::http::Limits;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::leader::Scope;
 use connect_operator::metrics::Metrics;
-use connect_operator::operator::clients::action_factory::{ActionFactory, HttpActionFactory};
+use connect_operator::operator::clients::action_factory::ActionFactory;
 use connect_operator::operator::clients::connect_factory::HttpFactory;
 use connect_operator::operator::cluster::initial_lists::InitialLists;
 use connect_operator::operator::cluster::objects::secret;
-use connect_operator::operator::context::Settings;
-use connect_operator::operator::manager;
 use connect_operator::operator::remote::ConnectFactory;
 use connect_operator::operator::values::digest::DigestKey;
 use dev_server::{DevServer, Options};
@@ -27,10 +24,9 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
 
 use crate::cluster::Sandbox;
+use crate::operators::{self, Running};
 use crate::patience::in_time;
 use crate::unreliable;
 use crate::watching::awaited;
@@ -60,7 +56,7 @@ pub(crate) struct Shop {
     /// Which Secrets the operator may use, from its next start.
     pub(crate) secrets: secret::Policy,
     limits: Limits,
-    operator: Option<Operator>,
+    operator: Option<Running>,
     /// The metrics of the operator that was started last.
     pub(crate) metrics: Option<Arc<Metrics>>,
     /// Its initial lists.
@@ -71,15 +67,25 @@ pub(crate) struct Shop {
     pub(crate) actions: Option<Arc<dyn ActionFactory>>,
 }
 
-struct Operator {
-    stop: oneshot::Sender<()>,
-    ended: JoinHandle<()>,
+/// A clock that starts at the time of the machine and is ten times as fast: pauses, polls and deployments take a tenth of
+/// their time. It stands still while the machine is too busy for the test, and ends with its runtime.
+pub(crate) fn fast() -> Clock {
+    const BEAT: Duration = Duration::from_millis(10);
+    let clock = Clock::stepped(Clock::system().now());
+    let stepped = clock.clone();
+    tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(BEAT).await;
+            stepped.step(10 * BEAT);
+        }
+    });
+    clock
 }
 
 impl Shop {
-    /// A shop with very short deployments, on the machine's clock.
+    /// A shop with very short deployments, on a fast clock.
     pub(crate) async fn open() -> Self {
-        Self::with(Options { deploy_duration: Duration::from_millis(200), ..Options::default() }, Clock::system()).await
+        Self::with(Options { deploy_duration: Duration::from_millis(200), ..Options::default() }, fast()).await
     }
 
     /// A shop with these options of the remote and this clock: credentials and project exist, nothing is deployed.
@@ -91,16 +97,26 @@ impl Shop {
     pub(crate) async fn within(limits: Limits, options: Options, clock: Clock) -> Self {
         let mut shop = Self { limits, ..Self::without_operator(options, clock).await };
         shop.start_operator();
-        shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+        shop.put_credentials("dev-client").await;
         shop.sandbox.apply(&shop.project()).await.unwrap();
         shop
     }
 
     /// Stores all that a deployment names: the project with its credentials, and the Secret.
     pub(crate) async fn put_project_and_secrets(&self) {
-        self.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
-        self.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+        self.put_credentials("dev-client").await;
+        self.put_token("first-token-of-the-shop").await;
         self.sandbox.apply(&self.project()).await.unwrap();
+    }
+
+    /// Stores the credentials of this API client.
+    pub(crate) async fn put_credentials(&self, client: &str) {
+        self.put_secret(CREDENTIALS, &[("clientId", client), ("clientSecret", "dev-secret")]).await;
+    }
+
+    /// Stores the Secret of the deployment with this value.
+    pub(crate) async fn put_token(&self, token: &str) {
+        self.put_secret(SECRET, &[("token", token)]).await;
     }
 
     /// A remote, and an empty namespace without an operator.
@@ -134,7 +150,7 @@ impl Shop {
     /// A shop with a live deployment.
     pub(crate) async fn live() -> Self {
         let shop = Self::open().await;
-        shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+        shop.put_token("first-token-of-the-shop").await;
         shop.sandbox.apply(&shop.deployment()).await.unwrap();
         shop.until_reason("Deployed").await;
         shop
@@ -154,50 +170,25 @@ impl Shop {
     }
 
     fn start(&mut self, client: Client, digest_key: [u8; 32]) {
-        let clock = self.clock.clone();
-        let allowed_hosts = AllowedHosts::parse(["http://127.0.0.1:*"]).expect("a host");
-        let metrics = Metrics::new(clock.now());
-        let lists = InitialLists::new(Arc::clone(&metrics));
-        (self.metrics, self.lists) = (Some(Arc::clone(&metrics)), Some(Arc::clone(&lists)));
-        let around = ClientContext { observer: metrics.clone(), ..ClientContext::plain(clock.clone()) };
-        let actions = HttpActionFactory {
-            allowed_hosts: allowed_hosts.clone(),
-            around: around.clone(),
-            authorities: Authorities::default(),
-        };
-        let factory = HttpFactory { allowed_hosts, around, limits: self.limits, authorities: Authorities::default() };
         let watched = [&self.sandbox.namespace].into_iter().chain(&self.also_watched);
         let namespaces: Vec<_> = if self.everywhere { Vec::new() } else { watched.cloned().collect() };
-        let options = manager::Options {
-            client: unreliable::as_slow_as_asked_for(client),
-            settings: Settings {
-                scope: Scope::new(&namespaces, "").expect("no selector").with_cluster_projects(self.cluster_projects),
-                operator_namespace: self.operator_namespace.clone(),
-                secrets: self.secrets.clone(),
-                digest_key: DigestKey::new(digest_key),
-                actions: self.actions.clone().unwrap_or_else(|| Arc::new(actions)),
-                default_deletion_policy: None,
-            },
-            concurrency: self.concurrency,
-            clock,
-            factory: self.remotes.clone().unwrap_or_else(|| Arc::new(factory)),
-            metrics,
-            lists,
-            jitter_seed: 1,
-        };
-        let (stop, stopped) = oneshot::channel::<()>();
-        let ended = tokio::spawn(manager::run(options, async {
-            let _ = stopped.await;
-        }));
-        self.operator = Some(Operator { stop, ended });
+        let scope = Scope::new(&namespaces, "").expect("no selector").with_cluster_projects(self.cluster_projects);
+        let client = unreliable::as_slow_as_asked_for(client);
+        let mut options = operators::options(client, self.clock.clone(), scope, &self.operator_namespace);
+        (self.metrics, self.lists) = (Some(Arc::clone(&options.metrics)), Some(Arc::clone(&options.lists)));
+        let around = ClientContext { observer: options.metrics.clone(), ..ClientContext::plain(self.clock.clone()) };
+        let http = HttpFactory { limits: self.limits, ..operators::http_factories(around).0 };
+        options.factory = self.remotes.clone().unwrap_or_else(|| Arc::new(http));
+        options.settings.actions = self.actions.clone().unwrap_or(options.settings.actions);
+        options.settings.secrets = self.secrets.clone();
+        options.settings.digest_key = DigestKey::new(digest_key);
+        options.concurrency = self.concurrency;
+        self.operator = Some(Running::start(options));
     }
 
     /// Stops the operator in an orderly way.
     pub(crate) async fn stop_operator(&mut self) {
-        let operator = self.operator.take().expect("an operator runs");
-        let _ = operator.stop.send(());
-        let ended = in_time(operator.ended).await.expect("the operator ends in time");
-        ended.expect("the operator ends without a panic");
+        self.operator.take().expect("an operator runs").stop().await;
     }
 
     pub(crate) fn project(&self) -> Value {
@@ -251,9 +242,7 @@ impl Shop {
 
     /// Kills the operator at an arbitrary point.
     pub(crate) async fn kill_operator(&mut self) {
-        let operator = self.operator.take().expect("an operator runs");
-        operator.ended.abort();
-        assert!(operator.ended.await.is_err_and(|error| error.is_cancelled()), "it still ran");
+        self.operator.take().expect("an operator runs").kill().await;
     }
 
     /// Notes of the Events with this reason, in the order of their first reports.
@@ -380,6 +369,11 @@ impl Shop {
             awaited(self.api::<ConnectorDeployment>(), NAME, |object: Option<&ConnectorDeployment>| object.is_none());
         let is_gone = in_time(gone).await.is_ok();
         assert!(is_gone, "still exists: {:#?}\ncalls: {:?}", self.get().await, self.dev.counts());
+    }
+
+    /// Number of creates, redeploys and deletes that were sent.
+    pub(crate) fn sent(&self) -> [u64; 3] {
+        ["createDeployment", "updateDeploymentById", "deleteDeploymentById"].map(|operation| self.calls(operation))
     }
 
     /// Number of calls of this operation of the remote.

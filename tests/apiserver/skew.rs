@@ -21,7 +21,7 @@ use crate::checks::{CHECK, check};
 use crate::cluster::Sandbox;
 use crate::patience::in_time;
 use crate::shop::state;
-use crate::shop::{CREDENTIALS, SECRET, Shop};
+use crate::shop::{Shop, fast};
 use crate::unreliable::{Hold, Unreliable};
 
 /// The CRDs of this version, with a change to the schema of one kind.
@@ -60,9 +60,7 @@ fn newer() -> Vec<CustomResourceDefinition> {
 async fn with_older_crds_the_operator_waits_and_with_newer_ones_it_keeps_unknown_fields() {
     let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
     let shop = Shop::on(Sandbox::with_definitions(older()).await, options, Clock::system()).await;
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
-    shop.sandbox.apply(&shop.project()).await.unwrap();
+    shop.put_project_and_secrets().await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
 
     let namespace = &shop.sandbox.namespace;
@@ -105,7 +103,7 @@ async fn the_action_of_a_check_is_called_although_the_api_server_drops_the_trace
         let status = properties["status"]["properties"].as_object_mut().unwrap();
         status.remove("traceId").expect("the status has a trace id");
     });
-    let mut shop = Shop::on(Sandbox::with_definitions(without).await, Options::default(), Clock::system()).await;
+    let mut shop = Shop::on(Sandbox::with_definitions(without).await, Options::default(), fast()).await;
     shop.start_operator();
     shop.sandbox.apply(&check(&shop)).await.unwrap();
     let has_passed =
@@ -121,7 +119,7 @@ async fn keeps_unknown_fields(shop: &Shop) {
     let written = PatchParams::default();
     deployments.patch_status("tax", &written, &Patch::Merge(&of_tomorrow)).await.unwrap();
     shop.sandbox.change(&shop.deployment(), &json!({"spec": {"ofTomorrow": "kept"}})).await.unwrap();
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.put_token("second-token-of-the-shop").await;
     shop.until("redeployed", is_redeployed).await;
     let object = untyped(shop).await;
     assert_eq!(
@@ -144,7 +142,7 @@ async fn does_not_reconcile_unreadable_objects(shop: &Shop) {
     shop.sandbox.apply(&other).await.unwrap();
     shop.sandbox.until_reason("vat", "Deployed").await;
     let before = shop.dev.calls().into_iter().filter(|call| call.operation == "updateDeploymentById").count();
-    shop.put_secret(SECRET, &[("token", "third-token-of-the-shop")]).await;
+    shop.put_token("third-token-of-the-shop").await;
     shop.until_object("vat", "redeployed", is_redeployed).await;
     let redeploys = || shop.dev.calls().into_iter().filter(|call| call.operation == "updateDeploymentById").count();
     assert_eq!(redeploys(), before + 1, "one of the two is redeployed");
@@ -187,7 +185,7 @@ async fn untyped(shop: &Shop) -> DynamicObject {
 
 #[tokio::test]
 async fn a_pending_event_about_an_unreadable_object_blocks_no_other_resource() {
-    let mut shop = Shop::on(Sandbox::with_definitions(newer()).await, Options::default(), Clock::system()).await;
+    let mut shop = Shop::on(Sandbox::with_definitions(newer()).await, Options::default(), fast()).await;
     let mut unreadable = shop.deployment();
     unreadable["metadata"]["name"] = json!("a-first-one");
     unreadable["spec"]["connector"]["updatePolicy"] = json!("Weekly");

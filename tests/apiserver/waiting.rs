@@ -7,7 +7,7 @@ use tokio::process::Command;
 
 use crate::patience::{brief, in_time};
 use crate::rules::level;
-use crate::shop::{SECRET, Shop};
+use crate::shop::Shop;
 
 async fn wait(shop: &Shop, arguments: &[&str]) -> (Option<i32>, String) {
     let command = Command::new(env!("CARGO_BIN_EXE_connect-operator"))
@@ -34,7 +34,7 @@ async fn wait_ends_when_ready_when_stalled_and_at_its_timeout() {
     let limit = format!("{}s", brief().as_secs().max(1));
     let (code, printed) = wait(&shop, &["deployment/tax", "--timeout", &limit]).await;
     assert!(code == Some(1) && printed.contains(&format!("not ready after {limit}: SecretMissing")), "{printed}");
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     let (code, printed) = wait(&shop, &["cdep/tax"]).await;
     assert!(code == Some(0) && printed.contains("deployment/tax: Deployed: Deployed"), "{printed}");
 

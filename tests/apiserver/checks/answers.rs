@@ -1,13 +1,12 @@
 //! Conditions after unexpected responses: bounded, without secrets, and without a repeated write.
 
-use clock::Clock;
 use connect_operator::crd::{ActionCheck, CheckOutcome};
 use dev_server::{ActionFile, Fault, FaultAnswer, Options};
 use serde_json::json;
 
 use super::{CHECK, check, has, message, outcome, reading, until_reason};
 use crate::manifests::with_spec;
-use crate::shop::Shop;
+use crate::shop::{Shop, fast};
 
 /// Makes every call of the action receive this response.
 async fn failing(answer: FaultAnswer, writes: bool, change: serde_json::Value) -> (Shop, ActionCheck) {
@@ -77,7 +76,7 @@ async fn a_response_that_lacks_the_expected_json_fails_and_the_message_says_wher
 async fn header_values_are_masked_and_a_secret_that_is_created_later_is_used() {
     let file = json!({"actions": [{"namespace": "cart", "name": "echo", "status": 400, "text": "your cookie was session=canary-41, no?"}]});
     let actions = ActionFile::parse(&file.to_string()).expect("a valid file");
-    let shop = Shop::with(Options { actions, ..Options::default() }, Clock::system()).await;
+    let shop = Shop::with(Options { actions, ..Options::default() }, fast()).await;
     let from = json!([{"name": "Cookie", "secretKeyRef": {"name": "session", "key": "cookie"}}]);
     let manifest = with_spec(check(&shop), &json!({"action": {"name": "echo"}, "headersFrom": from}));
     shop.sandbox.apply(&manifest).await.unwrap();

@@ -1,6 +1,5 @@
 //! What users request beside the spec of a call: a rerun, a suspension, and a frontend from the project.
 
-use clock::Clock;
 use connect_operator::crd::{ActionCheck, ConnectProject};
 use connect_operator::names;
 use dev_server::Options;
@@ -10,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{CHECK, check, has, message, reading, until_reason};
 use crate::manifests::with_spec;
-use crate::shop::{PROJECT, Shop};
+use crate::shop::{PROJECT, Shop, fast};
 
 fn posts(shop: &Shop) -> u64 {
     shop.calls("writeFrontasticActionPost")
@@ -94,7 +93,7 @@ async fn change_project(shop: &Shop, frontend: &Value) {
 
 #[tokio::test]
 async fn a_check_without_a_frontend_uses_that_of_its_project() {
-    let shop = Shop::with(Options::default(), Clock::system()).await;
+    let shop = Shop::with(Options::default(), fast()).await;
     let of_project = |frontend: Value| {
         let change = json!({"frontend": frontend, "projectRef": {"name": PROJECT}});
         with_spec(reading(&shop), &change)

@@ -14,7 +14,7 @@ use super::{CHECK, check, has, message, outcome, reading, until_reason};
 use crate::addresses;
 use crate::manifests::with_spec;
 use crate::patience::in_time;
-use crate::shop::{SECRET, Shop};
+use crate::shop::{Shop, fast};
 use crate::trouble::pace::{FINE, meanwhile};
 use crate::unreliable::{Unreliable, Which, Wrong};
 
@@ -82,7 +82,7 @@ async fn a_write_is_sent_once_for_each_generation_and_survives_a_restart() {
 
 #[tokio::test]
 async fn killed_before_the_intent_is_written_it_is_sent_once() {
-    let mut shop = Shop::without_operator(quick(), Clock::system()).await;
+    let mut shop = Shop::without_operator(quick(), fast()).await;
     let (cluster, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
     cluster.begin(Which::StatusWrites, Wrong::Away);
     shop.start_operator_as(client);
@@ -97,7 +97,7 @@ async fn killed_before_the_intent_is_written_it_is_sent_once() {
 
 #[tokio::test]
 async fn killed_after_the_intent_is_written_it_is_never_sent_again() {
-    let mut shop = Shop::without_operator(quick(), Clock::system()).await;
+    let mut shop = Shop::without_operator(quick(), fast()).await;
     // The write of the intent is stored, and the operator does not receive the response.
     let (cluster, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
     cluster.begin(Which::StatusWrites, Wrong::Late(Duration::from_hours(1)));
@@ -116,7 +116,7 @@ async fn killed_after_the_intent_is_written_it_is_never_sent_again() {
 
 #[tokio::test]
 async fn a_call_whose_intent_is_stored_is_sent_although_the_response_to_that_write_is_lost() {
-    let mut shop = Shop::without_operator(quick(), Clock::system()).await;
+    let mut shop = Shop::without_operator(quick(), fast()).await;
     let (cluster, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
     cluster.begin(Which::StatusWrites, Wrong::Lost);
     shop.start_operator_as(client);
@@ -145,7 +145,7 @@ async fn killed_while_the_answer_is_awaited_it_is_never_sent_again() {
 
 #[tokio::test]
 async fn killed_after_the_answer_it_is_never_sent_again() {
-    let mut shop = Shop::without_operator(quick(), Clock::system()).await;
+    let mut shop = Shop::without_operator(quick(), fast()).await;
     let (cluster, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
     // The intent is stored, and the result is not.
     cluster.begin_after(1, Which::StatusWrites, Wrong::Away);
@@ -161,7 +161,7 @@ async fn killed_after_the_answer_it_is_never_sent_again() {
 
 #[tokio::test]
 async fn an_answer_is_written_even_if_labels_changed_or_the_cluster_failed_meanwhile() {
-    let mut shop = Shop::without_operator(quick(), Clock::system()).await;
+    let mut shop = Shop::without_operator(quick(), fast()).await;
     let (cluster, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
     cluster.begin_after(1, Which::StatusWrites, Wrong::Refused(500, "InternalError"));
     shop.start_operator_as(client);
@@ -181,13 +181,13 @@ async fn a_check_after_a_deployment_is_sent_once_each_time_the_deployment_was_ap
     shop.sandbox.apply(&after).await.unwrap();
     let waiting = until_reason(&shop, "DeploymentNotReady").await;
     assert!(message(&waiting).contains("tax is missing") && has(&waiting, "Reconciling"));
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     let first = until_reason(&shop, "CheckPassed").await.status.unwrap().checked_for.unwrap();
     assert!(first.deployment_digest.is_some() && first.deployment_applied_at.is_some());
     assert_eq!(sent(&shop), 1);
 
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.put_token("second-token-of-the-shop").await;
     shop.until_object(CHECK, "sent for the second token", |object: &ActionCheck| {
         let status = object.status.as_ref();
         status.is_some_and(|status| {
@@ -231,7 +231,7 @@ async fn a_call_that_was_not_sent_is_sent_later() {
     assert_eq!(outcome(&waiting), Some(CheckOutcome::NotSent));
     assert!(has(&waiting, "Reconciling"));
     let listener = held.listen(16).unwrap();
-    let late = dev_server::DevServer::start_on(listener, quick(), Clock::system()).await.unwrap();
+    let late = dev_server::DevServer::start_on(listener, quick(), fast()).await.unwrap();
     // Not in one step: the pause may begin only after the status that was awaited above.
     meanwhile(&shop.clock, FINE, until_reason(&shop, "CheckPassed")).await;
     assert_eq!(late.counts()["writeFrontasticActionPost"], 1);

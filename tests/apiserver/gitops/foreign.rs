@@ -1,6 +1,6 @@
 //! Manifests for kinds of other projects (Argo CD, Flux, External Secrets, Sealed Secrets) against the CRDs that these
 //! projects publish, on the real API server: unknown fields, wrong types and violated rules are refused. What
-//! controllers do with them is tested in `flux/`, `argocd/` and `external_secrets.rs`.
+//! controllers do with them is tested in `flux/` and `argocd/`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

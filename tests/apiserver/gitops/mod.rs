@@ -3,25 +3,22 @@
 
 use std::time::Duration;
 
-use clock::Clock;
 use dev_server::Options;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::cluster::Sandbox;
 use crate::go_tools;
-use crate::shop::Shop;
+use crate::shop::{Shop, fast};
 
 mod argocd;
 mod differences;
-mod external_secrets;
 mod flux;
 mod foreign;
 mod kstatus;
 mod ownership;
 mod processes;
 mod promotion;
-mod release;
 mod secrets;
 mod slow_shop;
 mod states;
@@ -43,7 +40,7 @@ async fn dev_server_of() -> Shop {
 /// The same, in an existing namespace.
 async fn dev_server_in(sandbox: Sandbox) -> Shop {
     let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
-    let mut shop = Shop::on(sandbox, options, Clock::system()).await;
+    let mut shop = Shop::on(sandbox, options, fast()).await;
     shop.start_operator();
     shop
 }

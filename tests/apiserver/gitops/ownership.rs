@@ -5,7 +5,7 @@ use connect_operator::names;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use crate::shop::{NAME, SECRET, Shop};
+use crate::shop::{NAME, Shop};
 
 /// The fields that the platform team adds to every deployment.
 fn of_the_platform(interval: &str) -> Value {
@@ -20,7 +20,7 @@ fn of_the_platform(interval: &str) -> Value {
 #[tokio::test]
 async fn two_managers_apply_their_own_fields_without_conflicts_with_the_operator() {
     let shop = Shop::open().await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     shop.sandbox.apply_as("team", &shop.deployment()).await.unwrap();
     shop.sandbox.apply_as("platform", &of_the_platform("10m")).await.unwrap();
     shop.until_reason("Deployed").await;

@@ -37,11 +37,11 @@ async fn resources_wait_for_secrets_of_another_controller_and_continue_without_a
     ];
     assert_eq!(names("external-secrets.yaml"), expected);
     assert_eq!(names("sealed-secrets.yaml"), expected);
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.put_credentials("dev-client").await;
     shop.until_reason("SecretMissing").await;
     assert_eq!(seen_by(&shop.sandbox, "connectordeployment").await, [("InProgress".into(), "Progressing".into())]);
     assert_eq!(shop.calls("createDeployment"), 0);
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     shop.until_reason("Deployed").await;
     assert_eq!(seen_by(&shop.sandbox, "connectordeployment").await, [("Current".into(), "Healthy".into())], "{NAME}");
     assert_eq!(shop.calls("createDeployment"), 1);

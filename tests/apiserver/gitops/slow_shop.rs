@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::ownership::only_its_own;
 use crate::cluster::Sandbox;
 use crate::patience::in_time;
-use crate::shop::{CREDENTIALS, PROJECT, SECRET, Shop};
+use crate::shop::{PROJECT, Shop};
 
 /// Files in a repository that contain the project and the deployment.
 pub(super) const PROJECT_FILE: &str = "shop/project.yaml";
@@ -37,8 +37,8 @@ impl SlowShop {
         let mut shop = Shop::on(sandbox, Options::default(), Clock::stepped(Timestamp::now())).await;
         shop.clock = Clock::system();
         shop.start_operator();
-        shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
-        shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+        shop.put_credentials("dev-client").await;
+        shop.put_token("first-token-of-the-shop").await;
         Self { shop }
     }
 

@@ -1,96 +1,35 @@
 //! Several installs in one namespace: each reconciles the share that its selector selects.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use clock::Clock;
-use connect_api::client_context::ClientContext;
-use connect_api::hosts::AllowedHosts;
-use connect_api::http::{Authorities, Limits};
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::leader::Scope;
-use connect_operator::metrics::Metrics;
 use connect_operator::names;
-use connect_operator::operator::clients::action_factory::HttpActionFactory;
-use connect_operator::operator::clients::connect_factory::HttpFactory;
-use connect_operator::operator::cluster::initial_lists::InitialLists;
-use connect_operator::operator::cluster::objects::secret;
-use connect_operator::operator::context::Settings;
-use connect_operator::operator::manager;
-use connect_operator::operator::values::digest::DigestKey;
 use dev_server::Options;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::runtime::conditions;
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
 
 use crate::cluster::Sandbox;
+use crate::operators::{self, Running};
 use crate::patience::in_time;
-use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop};
+use crate::shop::{NAME, PROJECT, Shop, fast};
 use crate::watching::awaited;
 
-/// The controllers of an install of the operator.
-struct Install {
-    end: oneshot::Sender<()>,
-    ended: JoinHandle<()>,
-}
-
-impl Install {
-    /// Starts an install whose own objects are in the namespace `home`, and that reconciles what the selector selects.
-    fn start(shop: &Shop, home: &Sandbox, selector: &str) -> Self {
-        let clock = Clock::system();
-        let scope = Scope::new(std::slice::from_ref(&shop.sandbox.namespace), selector).expect("a selector");
-        let allowed_hosts = AllowedHosts::parse(["http://127.0.0.1:*"]).expect("a host");
-        let metrics = Metrics::new(clock.now());
-        let lists = InitialLists::new(Arc::clone(&metrics));
-        let around = ClientContext { observer: metrics.clone(), ..ClientContext::plain(clock.clone()) };
-        let actions = HttpActionFactory {
-            allowed_hosts: allowed_hosts.clone(),
-            around: around.clone(),
-            authorities: Authorities::default(),
-        };
-        let factory =
-            HttpFactory { allowed_hosts, around, limits: Limits::default(), authorities: Authorities::default() };
-        let options = manager::Options {
-            client: home.client.clone(),
-            settings: Settings {
-                scope,
-                operator_namespace: home.namespace.clone(),
-                secrets: secret::Policy::default(),
-                digest_key: DigestKey::new([7; 32]),
-                actions: Arc::new(actions),
-                default_deletion_policy: None,
-            },
-            concurrency: 16,
-            clock,
-            factory: Arc::new(factory),
-            metrics,
-            lists,
-            jitter_seed: 1,
-        };
-        let (end, asked) = oneshot::channel::<()>();
-        let ended = tokio::spawn(manager::run(options, async {
-            let _ = asked.await;
-        }));
-        Self { end, ended }
-    }
-
-    /// As on SIGTERM.
-    async fn end(self) {
-        let _ = self.end.send(());
-        in_time(self.ended).await.expect("it ends in time").expect("it ends without an error");
-    }
+/// Starts an install whose own objects are in the namespace `home`, and that reconciles what the selector selects.
+fn install(shop: &Shop, home: &Sandbox, selector: &str) -> Running {
+    let scope = Scope::new(std::slice::from_ref(&shop.sandbox.namespace), selector).expect("a selector");
+    Running::start(operators::options(home.client.clone(), shop.clock.clone(), scope, &home.namespace))
 }
 
 /// A shop without an operator, with its project and the Secret of its deployments, and the namespace of the operators.
 async fn shop(labels: Value) -> (Shop, Sandbox) {
     let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
-    let shop = Shop::without_operator(options, Clock::system()).await;
+    let shop = Shop::without_operator(options, fast()).await;
     let home = Sandbox::new().await;
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_credentials("dev-client").await;
+    shop.put_token("first-token-of-the-shop").await;
     let mut project = shop.project();
     project["metadata"]["labels"] = labels;
     shop.sandbox.apply(&project).await.unwrap();
@@ -136,7 +75,7 @@ async fn move_to(shop: &Shop, team: &str) {
 /// Changes the Secret; returns once this many more deployments were redeployed.
 async fn rotate(shop: &Shop, value: &str, redeploys: u64) {
     let before = shop.calls("updateDeploymentById");
-    shop.put_secret(SECRET, &[("token", value)]).await;
+    shop.put_token(value).await;
     let carried = async {
         while shop.calls("updateDeploymentById") < before + redeploys {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -153,7 +92,7 @@ fn changes(shop: &Shop) -> (u64, u64, u64) {
 #[tokio::test]
 async fn each_shard_works_on_its_share_of_one_project() {
     let (shop, home) = shop(team("tax")).await;
-    let cart = Install::start(&shop, &home, "team=cart");
+    let cart = install(&shop, &home, "team=cart");
     for name in ["tax", "cart"] {
         shop.sandbox.apply(&deployment(&shop, name, name)).await.unwrap();
     }
@@ -162,7 +101,7 @@ async fn each_shard_works_on_its_share_of_one_project() {
     assert!(other.finalizers().is_empty(), "it is of another shard");
     let project = shop.api::<ConnectProject>().get(PROJECT).await.unwrap();
     assert!(has_no_report(&project), "another shard reports on it");
-    let tax = Install::start(&shop, &home, "team=tax");
+    let tax = install(&shop, &home, "team=tax");
     until_live(&shop, "tax").await;
     let reports = |project: &ConnectProject| project.status.as_ref().is_some_and(|it| it.deployments == Some(1));
     shop.until_project("one install manages the project, and counts its own deployments", reports).await;
@@ -171,15 +110,15 @@ async fn each_shard_works_on_its_share_of_one_project() {
     until_live(&shop, "tax").await;
     until_live(&shop, "cart").await;
     assert_eq!(changes(&shop), (2, 2, 0));
-    tax.end().await;
-    cart.end().await;
+    tax.stop().await;
+    cart.stop().await;
 }
 
 #[tokio::test]
 async fn rule_26_labels_move_a_live_deployment_to_another_shard_and_back() {
     let (shop, home) = shop(team("tax")).await;
-    let tax = Install::start(&shop, &home, "team=tax");
-    let rest = Install::start(&shop, &home, "team!=tax");
+    let tax = install(&shop, &home, "team=tax");
+    let rest = install(&shop, &home, "team!=tax");
     shop.sandbox.apply(&deployment(&shop, NAME, "tax")).await.unwrap();
     until_live(&shop, NAME).await;
     for team in ["cart", "tax", "cart"] {
@@ -187,20 +126,20 @@ async fn rule_26_labels_move_a_live_deployment_to_another_shard_and_back() {
         until_live(&shop, NAME).await;
     }
     assert_eq!(changes(&shop), (1, 0, 0), "changed labels send nothing");
-    tax.end().await;
+    tax.stop().await;
     rotate(&shop, "second-token-of-the-shop", 1).await;
     until_live(&shop, NAME).await;
     assert_eq!(changes(&shop), (1, 1, 0), "a change is deployed once");
     shop.delete().await;
     shop.until_gone().await;
     assert_eq!(changes(&shop), (1, 1, 1));
-    rest.end().await;
+    rest.stop().await;
 }
 
 #[tokio::test]
 async fn a_label_moves_a_project_to_a_shard() {
     let (shop, home) = shop(team("nobody")).await;
-    let tax = Install::start(&shop, &home, "team=tax");
+    let tax = install(&shop, &home, "team=tax");
     shop.sandbox.apply(&deployment(&shop, NAME, "tax")).await.unwrap();
     until_live(&shop, NAME).await;
     let projects = shop.api::<ConnectProject>();
@@ -209,14 +148,14 @@ async fn a_label_moves_a_project_to_a_shard() {
     projects.patch(PROJECT, &PatchParams::default(), &change).await.unwrap();
     let reports = |project: &ConnectProject| project.status.as_ref().is_some_and(|it| it.deployments == Some(1));
     shop.until_project("managed", reports).await;
-    tax.end().await;
+    tax.stop().await;
 }
 
 #[tokio::test]
 async fn rule_24_a_project_stays_while_a_deployment_of_another_shard_names_it() {
     let (shop, home) = shop(team("nobody")).await;
-    let tax = Install::start(&shop, &home, "team=tax");
-    let cart = Install::start(&shop, &home, "team=cart");
+    let tax = install(&shop, &home, "team=tax");
+    let cart = install(&shop, &home, "team=cart");
     for name in ["tax", "cart"] {
         shop.sandbox.apply(&deployment(&shop, name, name)).await.unwrap();
     }
@@ -241,6 +180,6 @@ async fn rule_24_a_project_stays_while_a_deployment_of_another_shard_names_it() 
     let gone = awaited(projects, PROJECT, conditions::is_deleted(&uid));
     in_time(gone).await.expect("the project is deleted in time");
     assert_eq!(changes(&shop), (2, 0, 2));
-    tax.end().await;
-    cart.end().await;
+    tax.stop().await;
+    cart.stop().await;
 }

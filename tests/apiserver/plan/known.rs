@@ -44,7 +44,7 @@ async fn secured_values_are_known_after_an_edit_that_sends_nothing() {
 async fn a_field_that_is_no_longer_in_the_manifest_is_removed_whoever_applied_it() {
     for server_side in ["--server-side=true", "--server-side=false"] {
         let mut shop = Shop::open().await;
-        shop.put_secret(SECRET, &[("token", TOKEN)]).await;
+        shop.put_token(TOKEN).await;
         let debug = with_level(&shop, "debug", &json!({}));
         shop.sandbox.succeed(&["apply", server_side, "--filename", "-"], &debug.to_string()).await;
         shop.until_reason("Deployed").await;

@@ -48,7 +48,7 @@ async fn a_staged_connector_is_planned_alone_and_with_its_deployment() {
 #[tokio::test]
 async fn a_new_tag_is_an_update_which_its_deployment_follows() {
     let mut shop = Shop::open().await;
-    shop.put_secret(SECRET, &[("token", TOKEN)]).await;
+    shop.put_token(TOKEN).await;
     for manifest in [kit(&json!({})), preview(&shop)] {
         shop.sandbox.apply(&manifest).await.unwrap();
     }

@@ -86,7 +86,7 @@ async fn rule_13_an_adopted_deployment_that_failed_stays_failed_until_something_
     assert_eq!(status(&shop.until_reason("DeploymentFailed").await).id, Some(id));
     shop.pass(Duration::from_mins(10)).await;
     assert_eq!(shop.sent(), [0, 0, 0]);
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.put_token("second-token-of-the-shop").await;
     let healed = shop.redeployed("Deployed").await;
     assert!(!is(&healed, names::SECRETS_UNVERIFIED));
     assert_eq!(shop.sent(), [0, 1, 0]);
@@ -143,7 +143,7 @@ async fn rule_13_an_exported_manifest_sends_nothing_until_its_secret_has_its_key
     shop.pass(Duration::from_mins(10)).await;
     assert_eq!(shop.sent(), [0, 0, 0]);
     // With its values it is adopted, and the level that differs is set.
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     assert_eq!(status(&shop.redeployed("Deployed").await).id, Some(id));
     assert_eq!(shop.sent(), [0, 1, 0]);
 }
@@ -207,7 +207,7 @@ async fn rule_20_from_observing_to_managing_and_back() {
     shop.sandbox.apply(&with_spec(shop.deployment(), &observing)).await.unwrap();
     shop.until_reason("Observed").await;
     // Changing the policy alone does not adopt it.
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     shop.change(&json!({"spec": {"managementPolicy": "Full"}})).await;
     shop.until_reason("KeyTaken").await;
     shop.change(&json!({"spec": {"adoptionPolicy": "Adopt"}})).await;
@@ -218,7 +218,7 @@ async fn rule_20_from_observing_to_managing_and_back() {
     // While it observes again, nothing is sent, whatever changes; once it manages again, it sends the change once.
     shop.change(&json!({"spec": observing})).await;
     shop.until_reason("Observed").await;
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.put_token("second-token-of-the-shop").await;
     shop.annotate(names::REDEPLOY_REQUESTED_AT, "now").await;
     assert_eq!(ready(&shop.pass(Duration::from_mins(10)).await), ("True", "Observed"));
     assert_eq!(shop.sent(), [0, 1, 0]);

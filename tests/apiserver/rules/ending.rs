@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use clock::Clock;
 use connect_api::model::DeploymentStatus;
 use connect_operator::crd::ConnectorDeployment;
 use dev_server::{Call, DeleteBusy, Fault, FaultAnswer, Options, Variant};
@@ -14,7 +13,7 @@ use serde_json::json;
 use super::{DEPLOYING, Leaping, ready};
 use crate::ending::{Content, SECRETS_FIRST};
 use crate::patience::in_time;
-use crate::shop::{CREDENTIALS, NAME, SECRET, Shop};
+use crate::shop::{NAME, Shop, fast};
 
 /// Accepted DELETE calls, by path.
 fn undeployed(shop: &Shop) -> Vec<String> {
@@ -71,12 +70,10 @@ async fn rule_24_the_copy_replaces_credentials_that_are_deleted_long_before_the_
 #[tokio::test]
 async fn rule_24_the_operators_own_namespace_is_deleted_while_it_runs() {
     let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
-    let mut shop = Shop::without_operator(options, Clock::system()).await;
+    let mut shop = Shop::without_operator(options, fast()).await;
     shop.operator_namespace.clone_from(&shop.sandbox.namespace);
     shop.start_operator();
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
-    shop.sandbox.apply(&shop.project()).await.unwrap();
+    shop.put_project_and_secrets().await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     shop.until_reason("Deployed").await;
     assert_eq!(shop.copies().await.len(), 1);
@@ -91,8 +88,8 @@ async fn rule_24_a_namespace_with_fifty_is_deleted_while_the_operator_is_killed_
     // The variant refuses a second DELETE of the same deployment, so accepted calls are counted exactly.
     let variant = Variant { delete_busy: DeleteBusy::Refuse, ..Variant::default() };
     let options = Options { deploy_duration: Duration::from_millis(400), variant, ..Options::default() };
-    let mut shop = Shop::with(options, Clock::system()).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    let mut shop = Shop::with(options, fast()).await;
+    shop.put_token("first-token-of-the-shop").await;
     for number in 0..MANY {
         let mut manifest = shop.deployment();
         manifest["metadata"]["name"] = json!(format!("tax-{number:02}"));

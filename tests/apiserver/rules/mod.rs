@@ -128,7 +128,7 @@ impl Leaping {
 
     /// Applies the deployment with changes to its spec, and the Secret that it names.
     pub(crate) async fn apply_deployment(&self, change: &Value) {
-        self.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+        self.put_token("first-token-of-the-shop").await;
         self.sandbox.apply(&crate::manifests::with_spec(self.deployment(), change)).await.unwrap();
     }
 

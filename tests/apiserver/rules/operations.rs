@@ -10,7 +10,6 @@ use serde_json::json;
 
 use super::{DEPLOYING, GATHER, Leaping, QUIET, QUIET_PERIOD, is, is_accepted, level, operation, ready, status};
 use crate::patience::in_time;
-use crate::shop::SECRET;
 use crate::shop::state;
 
 /// In milliseconds, longer than any test: the operator is killed before the response.
@@ -114,7 +113,7 @@ async fn rule_06_an_operator_killed_during_a_redeploy_neither_loses_it_nor_redep
         let mut shop = Leaping::live().await;
         shop.dev.fault(never_answered("updateDeploymentById")).unwrap();
         if secured {
-            shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+            shop.put_token("second-token-of-the-shop").await;
         } else {
             shop.change(&json!({"spec": level("debug")})).await;
         }
@@ -205,7 +204,7 @@ async fn rule_06_an_edit_during_a_call_does_not_lose_its_response() {
     shop.redeployed("Deployed").await;
     assert_eq!(shop.sent(), [1, 1, 0], "the edit causes one redeploy");
 
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.put_token("second-token-of-the-shop").await;
     shop.dev.fault(answered_late("updateDeploymentById")).unwrap();
     shop.until_reason("Redeploying").await;
     shop.clock.step(GATHER);
@@ -246,7 +245,7 @@ async fn rule_06_after_a_lost_response_the_remote_is_polled_at_once() {
     let shop = Leaping::live_with(Options { variant, ..Options::default() }).await;
     let lost = Fault::of("updateDeploymentById", FaultAnswer::error(500, "General"));
     shop.dev.fault(lost.after_the_effect().times(1)).unwrap();
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.put_token("second-token-of-the-shop").await;
     shop.until_reason("Redeploying").await;
     shop.clock.step(GATHER);
     shop.until_reason("ServiceUnavailable").await;

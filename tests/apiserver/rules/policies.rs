@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{DEPLOYING, GATHER, Leaping, is, is_accepted, level, ready, status};
 use crate::manifests::with_spec;
 use crate::shop::state;
-use crate::shop::{NAME, PROJECT, SECRET};
+use crate::shop::{NAME, PROJECT};
 use crate::trouble::pace::{FINE, meanwhile};
 use crate::watching::awaited;
 
@@ -80,7 +80,7 @@ async fn rule_20_a_suspended_resource_observes_and_sends_nothing() {
     shop.change(&json!({"spec": {"suspend": true}})).await;
     let live = shop.until_reason("Deployed").await;
     assert!(is(&live, names::SUSPENDED));
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.put_token("second-token-of-the-shop").await;
     shop.annotate(names::REDEPLOY_REQUESTED_AT, "now").await;
     shop.pass(GATHER).await;
     shop.pass(GATHER).await;
@@ -137,7 +137,7 @@ async fn rule_20_while_the_remote_is_unavailable_the_project_reports_it_and_sett
 
     // A change of its Secret enqueues it, and the reconcile then reports that nothing can be sent.
     assert_eq!(shop.get().await.resource_version(), before.resource_version());
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.put_token("second-token-of-the-shop").await;
     shop.until_reason("ServiceUnavailable").await;
     shop.dev.clear_faults();
     shop.clock.step(Duration::from_mins(2));
@@ -180,7 +180,7 @@ async fn rule_20_a_restart_while_the_remote_is_unavailable_keeps_settled_states(
 #[tokio::test]
 async fn rule_21_neither_the_spec_nor_fields_of_other_owners_are_written() {
     let shop = Leaping::live().await;
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.put_token("second-token-of-the-shop").await;
     let live = shop.redeployed("Deployed").await;
     assert_eq!(live.metadata.generation, Some(1));
     let ours: Vec<_> =

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{DEPLOYING, Leaping, ready};
 use crate::patience::in_time;
-use crate::shop::{CREDENTIALS, PROJECT, SECRET, Shop};
+use crate::shop::{CREDENTIALS, PROJECT, Shop};
 use crate::trouble::pace::{FINE, meanwhile};
 use crate::watching::awaited;
 
@@ -69,11 +69,11 @@ async fn rule_24_a_project_stays_usable_while_anything_uses_it() {
     let waiting = shop.until_project("waits", |project| ready_of(project).0 == "InUse").await;
     assert!(ready_of(&waiting).1.ends_with("waits for 1 ConnectorDeployment that names it"), "{waiting:?}");
     // Resources that use it continue.
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.put_token("second-token-of-the-shop").await;
     shop.redeployed("Deployed").await;
     // Also after its credentials were deleted, because it is being deleted itself.
     delete_credentials(&shop).await;
-    shop.put_secret(SECRET, &[("token", "third-token-of-the-shop")]).await;
+    shop.put_token("third-token-of-the-shop").await;
     shop.redeployed("Deployed").await;
 
     shop.delete().await;
@@ -186,7 +186,7 @@ async fn rule_24_a_copy_that_cannot_be_written_is_reported_and_blocks_nothing_el
     let reported = shop.until_project("reported", |project| ready_of(project).0 == "CredentialsNotKept").await;
     assert!(ready_of(&reported).1.contains(&shop.operator_namespace), "{reported:?}");
     assert!(ready_of(&reported).1.contains("get, create, patch and delete Secrets"), "{reported:?}");
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     shop.until("created", |object| object.status.as_ref().is_some_and(|status| status.id.is_some())).await;
 

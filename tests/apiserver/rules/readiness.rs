@@ -212,7 +212,7 @@ async fn rule_19_waiting_for_other_objects_is_reconciling() {
     let message = message(&waiting);
     assert!(message.contains("Secret tax") && message.contains("ConfigMap settings"), "all at once: {message}");
 
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     assert_shape(&shop.until_reason("ConfigMapMissing").await, "ConfigMapMissing", false);
     shop.put_config_map("settings", &[("level", "info")]).await;
     let running = shop.until("running", |object| state(object).operation.is_some()).await;
@@ -291,7 +291,7 @@ async fn rule_19_refused_credentials_are_stalled_until_they_are_replaced() {
     .await;
     shop.apply_deployment(&json!({})).await;
     assert_shape(&shop.until_reason("CredentialsRejected").await, "CredentialsRejected", true);
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.put_credentials("dev-client").await;
     shop.finish("Deployed").await;
 }
 

@@ -129,7 +129,7 @@ async fn rule_07_a_digest_under_another_key_is_recomputed_and_redeploys_only_if_
     assert_eq!(shop.sent(), [1, 0, 0]);
 
     shop.stop_operator().await;
-    shop.put_secret(SECRET, &[("token", "a-token-that-came-while-nobody-looked")]).await;
+    shop.put_token("a-token-that-came-while-nobody-looked").await;
     shop.start_operator();
     let third = digest(&shop.redeployed("Deployed").await);
     assert_ne!(second, third);
@@ -170,7 +170,7 @@ async fn rule_09_changes_within_two_seconds_become_one_redeploy() {
     shop.change(&json!({"spec": level("debug")})).await;
     shop.until_reason("Redeploying").await;
     shop.pass(Duration::from_millis(1_500)).await;
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.put_token("second-token-of-the-shop").await;
     // The change of the Secret enqueues a reconcile of its own; the one after it includes that change.
     shop.reconcile_again().await;
     shop.pass(Duration::from_millis(1_500)).await;
@@ -343,7 +343,7 @@ async fn rule_11_a_redeploy_request_redeploys_once() {
 #[tokio::test]
 async fn rule_11_a_request_that_exists_at_creation_counts_as_handled() {
     let shop = Leaping::open().await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     let mut manifest = shop.deployment();
     manifest["metadata"]["annotations"] = json!({names::REDEPLOY_REQUESTED_AT: "before"});
     shop.sandbox.apply(&manifest).await.unwrap();
@@ -399,7 +399,7 @@ async fn rule_12_a_failed_operation_is_not_repeated_until_something_changes() {
     shop.annotate(names::REDEPLOY_REQUESTED_AT, "once more").await;
     shop.redeployed("DeploymentFailed").await;
     assert_eq!(shop.sent(), [1, 1, 0]);
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.put_token("second-token-of-the-shop").await;
     shop.redeployed("DeploymentFailed").await;
     assert_eq!(shop.sent(), [1, 2, 0]);
     shop.change(&json!({"spec": level("debug")})).await;

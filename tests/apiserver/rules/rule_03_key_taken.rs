@@ -7,7 +7,6 @@ use dev_server::Options;
 use serde_json::{Value, json};
 
 use super::{DEPLOYING, GATHER, Leaping, QUIET, QUIET_PERIOD, is_accepted, level, status};
-use crate::shop::SECRET;
 use crate::trouble::pace::{COARSE, FINE, meanwhile};
 
 /// Longer than the poll interval, and the two reads that prove absence.
@@ -60,7 +59,7 @@ async fn rule_08_a_deployment_is_created_again_once_its_key_is_free_again() {
     shop.until("accepted", is_accepted).await;
     shop.pass(DEPLOYING).await;
     shop.until_reason("KeyTaken").await;
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.put_token("second-token-of-the-shop").await;
     shop.reconcile_again().await;
     assert_eq!(shop.sent()[0], 1);
     shop.dev.world().remove(&theirs, shop.dev.now()).unwrap();

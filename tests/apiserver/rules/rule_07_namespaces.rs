@@ -2,14 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use clock::Clock;
 use connect_operator::crd::ConnectorDeployment;
 use kube::Api;
 use serde_json::{Value, json};
 
 use super::sharing::put_secret;
 use crate::security::quick;
-use crate::shop::{CREDENTIALS, NAME, SECRET, Shop};
+use crate::shop::{CREDENTIALS, NAME, SECRET, Shop, fast};
 
 /// Each text in a state that looks like a digest.
 fn digests(state: &Value, found: &mut BTreeSet<String>) {
@@ -33,7 +32,7 @@ fn digests_of(object: &ConnectorDeployment) -> BTreeSet<String> {
 
 #[tokio::test]
 async fn rule_07_equal_values_in_two_namespaces_have_different_digests() {
-    let mut shop = Shop::without_operator(quick(), Clock::system()).await;
+    let mut shop = Shop::without_operator(quick(), fast()).await;
     let other = shop.sandbox.another().await;
     shop.also_watched = vec![other.namespace.clone()];
     shop.put_project_and_secrets().await;

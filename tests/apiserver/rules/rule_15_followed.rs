@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::manifests::with_spec;
 use crate::rewriting::{self, Rewrite};
-use crate::shop::{CREDENTIALS, NAME, SECRET, Shop, state};
+use crate::shop::{NAME, Shop, state};
 use crate::trouble::pace::{COARSE, FINE, meanwhile, pass, stepped, until_called};
 use crate::trouble::until_reported_with;
 
@@ -32,8 +32,8 @@ async fn shop(clock: Clock) -> Shop {
     let mut shop = Shop::without_operator(options(), clock).await;
     let rewrite = Rewrite { path: ToOwned::to_owned, object: stays_old };
     let gateway = rewriting::start(&shop.dev.url(), rewrite).await;
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_credentials("dev-client").await;
+    shop.put_token("first-token-of-the-shop").await;
     shop.sandbox.apply(&with_spec(shop.project(), &json!({"apiUrl": gateway}))).await.unwrap();
     shop.start_operator();
     let follows = json!({"connector": {"key": "demo-connector", "updatePolicy": "Latest"}});
@@ -70,7 +70,7 @@ async fn rule_15_a_move_that_the_record_does_not_show_is_sent_once_and_reported(
         assert_eq!(shop.calls("updateDeploymentById"), 1, "restart {restart}");
     }
     // A change is sent to the version that runs.
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.put_token("second-token-of-the-shop").await;
     until_called(&shop, "updateDeploymentById", 2).await;
     // The condition is that from before.
     let ended = shop.until("its operation has ended", |object| state(object).operation.is_none());

@@ -8,7 +8,6 @@ use connect_operator::names;
 use serde_json::json;
 
 use super::{DEPLOYING, Leaping, condition, is, ready, status};
-use crate::shop::SECRET;
 
 /// Longer than the poll interval of the registry.
 const INTERVAL: Duration = Duration::from_mins(6);
@@ -47,7 +46,7 @@ async fn rule_15_a_pinned_deployment_that_was_rolled_back_reports_both_and_sends
         }
         assert_eq!(shop.sent(), [1, 1, 0], "newer: {newer}: it is left as it is");
 
-        shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+        shop.put_token("second-token-of-the-shop").await;
         let changed = shop.redeployed(reason).await;
         let id = status(&changed).id.expect("an id");
         let secured = shop.dev.world().secured_is(&id, Some("service"), "API_TOKEN", "second-token-of-the-shop");

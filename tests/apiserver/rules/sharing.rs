@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use clock::Clock;
 use connect_operator::crd::{self, ActionCheck, ClusterConnectProject, ConnectorDeployment, ConnectorStaged};
 use connect_operator::names;
 use dev_server::{Fault, FaultAnswer};
@@ -20,7 +19,7 @@ use crate::manifests::with_spec;
 use crate::patience::in_time;
 use crate::requests::Requests;
 use crate::security::{client_of, quick};
-use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop, state};
+use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop, fast, state};
 use crate::watching::awaited;
 
 pub(crate) const SHARED: &str = "shared";
@@ -29,11 +28,11 @@ pub(crate) const SHARED: &str = "shared";
 pub(crate) async fn closed() -> (Shop, Sandbox) {
     let sandbox = Sandbox::with_definitions(crd::all()).await;
     let own = sandbox.another().await;
-    let mut shop = Shop::on(sandbox, quick(), Clock::system()).await;
+    let mut shop = Shop::on(sandbox, quick(), fast()).await;
     shop.operator_namespace.clone_from(&own.namespace);
     shop.cluster_projects = true;
     put_secret(&own, CREDENTIALS, &json!({"clientId": "dev-client", "clientSecret": "dev-secret"})).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     (shop, own)
 }
 
@@ -144,7 +143,7 @@ async fn rule_29_a_namespace_uses_a_shared_project_only_while_it_is_allowed() {
     label(&shop.sandbox, None).await;
     shop.until_reason("ProjectNotAllowed").await;
     let before = calls(&shop);
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.put_token("second-token-of-the-shop").await;
     shop.change(&json!({"spec": {"interval": "10m"}})).await;
     shop.until_reason("ProjectNotAllowed").await;
     shop.delete().await;
@@ -217,7 +216,7 @@ async fn rule_29_keys_are_compared_across_shared_projects_and_a_namespace_that_i
     for sandbox in [&allowed, &denied] {
         put_secret(sandbox, SECRET, &json!({"token": "token-of-another-team"})).await;
     }
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.put_credentials("dev-client").await;
     shop.sandbox.apply(&shop.project()).await.unwrap();
     shop.sandbox.apply(&shared(&shop, &json!({"names": [allowed.namespace]}))).await.unwrap();
 
@@ -255,7 +254,7 @@ async fn rule_29_keys_are_compared_across_shared_projects_and_a_namespace_that_i
 
 #[tokio::test]
 async fn rule_29_an_install_without_shared_projects_reports_it_and_reads_none() {
-    let mut shop = Shop::without_operator(quick(), Clock::system()).await;
+    let mut shop = Shop::without_operator(quick(), fast()).await;
     let (requests, client) = Requests::client(&shop.sandbox.client);
     shop.start_operator_as(client);
     shop.sandbox.apply(&sharing(&shop, &json!({}))).await.unwrap();

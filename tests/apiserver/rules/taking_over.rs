@@ -38,7 +38,7 @@ async fn rule_13_a_matching_deployment_is_adopted_unchanged_after_a_minute_witho
     shop.pass(Duration::from_mins(5)).await;
     assert_eq!(shop.sent(), [0, 0, 0]);
 
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.put_token("second-token-of-the-shop").await;
     let redeployed = shop.redeployed("Deployed").await;
     assert!(!is(&redeployed, names::SECRETS_UNVERIFIED), "the operator sent these secrets");
     assert_eq!(shop.sent(), [0, 1, 0]);

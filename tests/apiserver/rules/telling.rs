@@ -20,7 +20,7 @@ fn outputs() -> Value {
 #[tokio::test]
 async fn outputs_are_written_restored_and_deleted_with_the_resource() {
     let shop = Leaping::open().await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     let mut change = outputs();
     change["connector"] = json!({"key": "demo-pipeline"});
     change["configurations"] = json!([

@@ -109,7 +109,7 @@ async fn rule_08_applications_get_the_urls_of_each_other_with_one_redeploy_also_
         assert_eq!(shop.sent(), [1, 1, 0], "{urls_while_busy:?}: a restart sends nothing");
 
         // A redeploy for another reason sends the same URLs, and so does one that a restart interrupts.
-        shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+        shop.put_token("second-token-of-the-shop").await;
         shop.until_reason("Redeploying").await;
         shop.clock.step(super::GATHER);
         shop.until("an operation is accepted", is_accepted).await;

@@ -247,7 +247,7 @@ async fn rule_16_a_change_after_a_rollback_follows_again_with_every_application(
     shop.reconcile_again().await;
     shop.pass(DEPLOYING).await;
     shop.until("rolled back", |object| is(object, names::DRIFTED)).await;
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.put_token("second-token-of-the-shop").await;
     let moved = shop.redeployed("Deployed").await;
     assert_eq!(status(&moved).connector.and_then(|connector| connector.version), Some(2));
     assert_eq!(applications(&shop), ["service", "enabler"]);

@@ -7,7 +7,7 @@ use dev_server::{Fault, FaultAnswer};
 use kube::api::DeleteParams;
 
 use super::{scrape, until, value};
-use crate::shop::{PROJECT, SECRET, Shop};
+use crate::shop::{PROJECT, Shop};
 
 fn requests(samples: &BTreeMap<String, f64>) -> BTreeMap<&str, f64> {
     let prefix = "connect_operator_remote_requests_total{operation=\"";
@@ -33,7 +33,7 @@ async fn the_lifecycle_of_a_deployment_is_counted_exactly() {
     let created = until(&metrics, "created", |samples| value(samples, deployed) > 0.0).await;
     assert_eq!(value(&created, "connect_operator_token_requests_total{result=\"issued\"}"), 1.0);
 
-    shop.put_secret(SECRET, &[("token", "another-token-of-the-shop")]).await;
+    shop.put_token("another-token-of-the-shop").await;
     let named = |operation: &str, code: u16| {
         format!("connect_operator_remote_requests_total{{operation=\"{operation}\",code=\"{code}\"}}")
     };

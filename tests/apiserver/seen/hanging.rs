@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-use crate::shop::{SECRET, Shop};
+use crate::shop::Shop;
 use crate::trouble::pace::{COARSE, FINE, SLOW, meanwhile, pass, stepped};
 
 /// Makes clients whose calls never end.
@@ -68,7 +68,7 @@ async fn a_reconcile_whose_call_never_ends_is_given_up_and_repeated() {
 async fn hours_without_the_remote_do_not_make_the_process_unready() {
     let options = Options { deploy_duration: Duration::from_secs(1), ..Options::default() };
     let shop = Shop::with(options, stepped()).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     meanwhile(&shop.clock, FINE, shop.until_reason("Deployed")).await;
     shop.dev.fault(Fault { answer: FaultAnswer { drop: true, ..FaultAnswer::default() }, ..Fault::default() }).unwrap();

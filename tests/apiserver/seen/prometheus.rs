@@ -15,7 +15,7 @@ use super::kube_state_metrics::KubeStateMetrics;
 use super::{get, traced};
 use crate::addresses;
 use crate::patience::in_time;
-use crate::shop::{CREDENTIALS, PROJECT, SECRET, Shop};
+use crate::shop::{PROJECT, Shop};
 
 /// Starts Prometheus, which scrapes the operator and kube-state-metrics; `None`: it is not installed, which is printed,
 /// and fails with `REQUIRE_PROMETHEUS`.
@@ -104,9 +104,7 @@ async fn every_query_of_dashboard_and_alerts_works_on_the_metrics_of_a_real_oper
     let log = tempfile::NamedTempFile::new().unwrap();
     let listen = target.to_string();
     let _operator = traced::start(&shop, log.as_file(), &["--metrics-listen", &listen, "--health-listen", &listen]);
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
-    shop.sandbox.apply(&shop.project()).await.unwrap();
+    shop.put_project_and_secrets().await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     shop.until_reason("Deployed").await;
     let ready = get(target, "/readyz").await;

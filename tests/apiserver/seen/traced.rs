@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::process::{Child, Command};
 
 use crate::patience::in_time;
-use crate::shop::{CREDENTIALS, NAME, SECRET, Shop};
+use crate::shop::{NAME, Shop};
 
 /// Starts an operator as a process, whose log goes to a file.
 pub(crate) fn start(shop: &Shop, log: &File, more: &[&str]) -> Child {
@@ -42,8 +42,8 @@ pub(super) async fn end(mut operator: Child) {
 
 /// Creates everything that a deployment needs, with this value of its Secret, and returns once it is live.
 pub(super) async fn deploy(shop: &Shop, value: &str) {
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
-    shop.put_secret(SECRET, &[("token", value)]).await;
+    shop.put_credentials("dev-client").await;
+    shop.put_token(value).await;
     shop.sandbox.apply(&shop.project()).await.unwrap();
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     shop.until_reason("Deployed").await;

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::{apply, change, open, record, until_reason};
 use crate::manifests::with_spec;
+use crate::shop::Shop;
 use crate::shop::state;
-use crate::shop::{SECRET, Shop};
 
 /// A deployment of the staged connector, which follows its tags.
 pub(super) fn preview(shop: &Shop) -> Value {
@@ -20,7 +20,7 @@ pub(super) fn preview(shop: &Shop) -> Value {
 #[tokio::test]
 async fn a_new_tag_in_one_manifest_leads_to_a_live_preview() {
     let mut shop = open(&[]).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     let mut manifest = preview(&shop);
     manifest["spec"]["connector"].as_object_mut().unwrap().remove("key");
     shop.sandbox.apply(&manifest).await.unwrap();

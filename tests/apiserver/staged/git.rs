@@ -4,13 +4,12 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use clock::Clock;
 use connect_operator::crd::ConnectorStaged;
 use dev_server::Options;
 use serde_json::json;
 
 use super::{apply, change, message, record, until_reason};
-use crate::shop::Shop;
+use crate::shop::{Shop, fast};
 
 fn git(folder: &Path, arguments: &[&str]) {
     let identity = ["-c", "user.name=dev", "-c", "user.email=dev@example.com", "-c", "commit.gpgsign=false"];
@@ -48,7 +47,7 @@ async fn a_tag_of_a_local_repository_is_read_published_and_followed() {
         repositories: Some(folder.path().to_owned()),
         ..Options::default()
     };
-    let shop = Shop::with(options, Clock::system()).await;
+    let shop = Shop::with(options, fast()).await;
     let url = "https://git.example.com/dev/mine.git";
     apply(&shop, &json!({"publish": "Private", "repository": {"url": url, "tag": "v1"}})).await;
     until_reason(&shop, "Published").await;

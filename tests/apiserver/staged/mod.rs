@@ -16,7 +16,7 @@ use dev_server::{Options, Variant};
 use serde_json::{Value, json};
 
 use crate::manifests::with_spec;
-use crate::shop::{PROJECT, Shop};
+use crate::shop::{PROJECT, Shop, fast};
 
 /// Name of the resource, and key of the connector.
 pub(crate) const KIT: &str = "kit";
@@ -49,7 +49,7 @@ async fn open(variants: &[&str]) -> Shop {
         variant.set(choice).unwrap();
     }
     let options = Options { deploy_duration: Duration::from_millis(400), variant, ..Options::default() };
-    Shop::with(options, clock::Clock::system()).await
+    Shop::with(options, fast()).await
 }
 
 /// Applies the staged connector with `change` merged into its spec.

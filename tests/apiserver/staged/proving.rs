@@ -8,7 +8,7 @@ use super::deploying::preview;
 use super::{apply, change, message, open, record, until_reason};
 use crate::checks::{CHECK, check};
 use crate::manifests::with_spec;
-use crate::shop::{NAME, SECRET};
+use crate::shop::NAME;
 
 /// Waits until the tag is not published, with a message that contains `words`.
 async fn waits_for(shop: &crate::shop::Shop, words: &str) {
@@ -19,7 +19,7 @@ async fn waits_for(shop: &crate::shop::Shop, words: &str) {
 #[tokio::test]
 async fn a_tag_is_published_once_its_preview_is_ready_and_its_checks_have_passed_for_it() {
     let shop = open(&["new-tag=resets-preview"]).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     let after = json!({"deploymentRef": {"name": NAME}, "checkRefs": [{"name": CHECK}]});
     apply(&shop, &json!({"previewable": true, "publish": "Private", "publishAfter": after})).await;
     waits_for(&shop, &format!("ConnectorDeployment {NAME} is missing; ActionCheck {CHECK} is missing")).await;

@@ -22,7 +22,7 @@ use crate::checks::check;
 use crate::cluster::Sandbox;
 use crate::manifests::with_spec;
 use crate::patience::in_time;
-use crate::shop::{CREDENTIALS, SECRET, Shop};
+use crate::shop::{CREDENTIALS, Shop};
 
 /// The number of deployments.
 struct Deployments {
@@ -220,9 +220,7 @@ async fn hostile_manifests_checks_and_responses_need_less_memory_than_the_chart_
 
     // They exist before the operator starts, so that all lists are read at once, and all reconciles begin.
     let mut operator = Operator::start(&shop, &hostile);
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
-    shop.sandbox.apply(&shop.project()).await.unwrap();
+    shop.put_project_and_secrets().await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     shop.until_reason("Deployed").await;
     eprintln!("a deployment of another namespace is ready: {} KiB at most", operator.peak());

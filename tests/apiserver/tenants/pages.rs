@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use clock::Clock;
 use connect_operator::operator::cluster::initial_lists::{LARGEST_PAGE, PAGE};
 use dev_server::Options;
 use http::{Method, Request};
@@ -13,7 +12,7 @@ use kube::client::Body;
 use tower::BoxError;
 
 use crate::patience::in_time;
-use crate::shop::Shop;
+use crate::shop::{Shop, fast};
 
 /// Page size of each requested list, by resource; `None`: no limit.
 type Asked = Arc<Mutex<BTreeMap<String, Option<u32>>>>;
@@ -45,7 +44,7 @@ fn noting(client: &Client, namespace: &str) -> (Asked, Client) {
 #[tokio::test]
 async fn all_watched_kinds_are_listed_in_small_pages() {
     const { assert!(LARGEST_PAGE <= 80 << 20, "a third of the memory that the chart allows") };
-    let mut shop = Shop::without_operator(Options::default(), Clock::system()).await;
+    let mut shop = Shop::without_operator(Options::default(), fast()).await;
     let (asked, client) = noting(&shop.sandbox.client, &shop.sandbox.namespace);
     shop.start_operator_as(client);
     let watched =

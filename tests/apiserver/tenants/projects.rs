@@ -3,9 +3,6 @@
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use clock::Clock;
-use connect_api::hosts::AllowedHosts;
-use connect_api::http::{Authorities, Limits};
 use connect_api::{ClientContext, CommerceApi};
 use connect_operator::crd::ConnectProject;
 use connect_operator::operator::clients::connect_factory::HttpFactory;
@@ -15,8 +12,9 @@ use dev_server::{Catalogue, Options};
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
+use crate::operators::http_factories;
 use crate::patience::in_time;
-use crate::shop::{CREDENTIALS, Shop};
+use crate::shop::{Shop, fast};
 use crate::watching::awaited;
 
 type Made = Arc<Mutex<Vec<(String, Weak<dyn Connection>)>>>;
@@ -55,8 +53,8 @@ async fn shop() -> (Shop, Made) {
     let scopes: Vec<_> = ["aa", "bb", "cc"].map(|key| format!("manage_project:{key}")).into();
     let client = json!({"clients": [{"id": "many", "secret": "dev-secret", "scopes": scopes}]});
     let catalogue = Catalogue::built_in().and(Catalogue::parse(&client.to_string()).unwrap());
-    let mut shop = Shop::without_operator(Options { catalogue, ..Options::default() }, Clock::system()).await;
-    shop.put_secret(CREDENTIALS, &[("clientId", "many"), ("clientSecret", "dev-secret")]).await;
+    let mut shop = Shop::without_operator(Options { catalogue, ..Options::default() }, fast()).await;
+    shop.put_credentials("many").await;
     let made = count_clients(&mut shop);
     (shop, made)
 }
@@ -64,12 +62,7 @@ async fn shop() -> (Shop, Made) {
 /// Records the clients from the next start of the operator.
 fn count_clients(shop: &mut Shop) -> Made {
     let made = Made::default();
-    let factory = HttpFactory {
-        allowed_hosts: AllowedHosts::parse(["http://127.0.0.1:*"]).expect("a host"),
-        around: ClientContext::plain(shop.clock.clone()),
-        limits: Limits::default(),
-        authorities: Authorities::default(),
-    };
+    let factory = http_factories(ClientContext::plain(shop.clock.clone())).0;
     shop.remotes = Some(Arc::new(Counted { factory, made: Arc::clone(&made) }));
     made
 }

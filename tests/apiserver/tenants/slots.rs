@@ -1,6 +1,5 @@
 //! A namespace whose reconciles hang leaves slots of its kind for other namespaces.
 
-use clock::Clock;
 use connect_operator::crd;
 use connect_operator::names;
 use dev_server::Options;
@@ -13,7 +12,7 @@ use crate::checks::check;
 use crate::cluster::Sandbox;
 use crate::manifests::with_spec;
 use crate::patience::in_time;
-use crate::shop::{CREDENTIALS, Shop};
+use crate::shop::{Shop, fast};
 use crate::unreliable::{Hold, Unreliable};
 use crate::watching::awaited;
 
@@ -71,11 +70,11 @@ fn without_project(shop: &Shop) -> Value {
 #[tokio::test]
 async fn rule_27_a_namespace_whose_reconciles_hang_keeps_no_other_waiting() {
     let sandbox = Sandbox::with_definitions(crd::all()).await;
-    let mut shop = Shop::on(sandbox, Options::default(), Clock::system()).await;
+    let mut shop = Shop::on(sandbox, Options::default(), fast()).await;
     (shop.everywhere, shop.concurrency) = (true, 1_000);
     let (cluster, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
     shop.start_operator_as(client);
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.put_credentials("dev-client").await;
     shop.sandbox.apply(&shop.project()).await.unwrap();
     shop.until_available().await;
     for kind in KINDS {

@@ -10,7 +10,7 @@ use dev_server::{DevServer, FaultAnswer, FaultEffect, Options};
 use super::faults::lifecycle_with;
 use super::pace::{FINE, meanwhile, pass, stepped};
 use crate::addresses;
-use crate::shop::{SECRET, Shop};
+use crate::shop::Shop;
 
 /// Steps of the clock within which a call may have been in flight when the pause was requested.
 const UNDER_WAY: Duration = Duration::from_secs(1);
@@ -51,7 +51,7 @@ async fn a_remote_that_refuses_connections_is_waited_for() {
     let state_file = Some(folder.path().join("state.json"));
     let options = Options { deploy_duration: Duration::from_secs(5), state_file, ..Options::default() };
     let mut shop = Shop::with(options.clone(), stepped()).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
 
     while_away(&mut shop, &options, async |shop| {
         shop.sandbox.apply(&shop.deployment()).await.unwrap();
@@ -61,7 +61,7 @@ async fn a_remote_that_refuses_connections_is_waited_for() {
     meanwhile(&shop.clock, FINE, shop.until_reason("Deployed")).await;
 
     while_away(&mut shop, &options, async |shop| {
-        shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+        shop.put_token("second-token-of-the-shop").await;
         meanwhile(&shop.clock, FINE, shop.until_reason("ServiceUnavailable")).await;
     })
     .await;

@@ -15,7 +15,7 @@ use serde_json::json;
 use super::pace::{FINE, SLOW, meanwhile, pass, stepped, until_called};
 use crate::rules::is;
 use crate::shop::state;
-use crate::shop::{NAME, PROJECT, SECRET, Shop};
+use crate::shop::{NAME, PROJECT, Shop};
 use crate::unreliable::{Unreliable, Which, Wrong};
 
 /// A remote whose deployments take a while.
@@ -29,7 +29,7 @@ pub(crate) async fn shop() -> (Shop, Unreliable) {
     shop.stop_operator().await;
     let (unreliable, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
     shop.start_operator_as(client);
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     let available = |project: &ConnectProject| {
         project.status.as_ref().is_some_and(|status| conditions::is_ready(&status.conditions))
     };
@@ -130,7 +130,7 @@ async fn rule_06_a_response_that_cannot_be_stored_for_minutes_is_not_lost() {
         until_live(&shop).await;
         let late = FaultAnswer { delay_ms: 10_000, ..FaultAnswer::default() };
         shop.dev.fault(Fault::of("updateDeploymentById", late)).unwrap();
-        shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+        shop.put_token("second-token-of-the-shop").await;
         until_called(&shop, "updateDeploymentById", 1).await;
         unreliable.begin(Which::StatusWrites, wrong);
         // Slowly, so that the operator reads the record within the quiet period, also on a busy machine.
@@ -152,7 +152,7 @@ async fn an_api_server_that_is_unavailable_for_minutes_only_delays() {
     unreliable.begin(Which::All, Wrong::Away);
     unreliable.cut_watches();
     unreliable.until_met(1).await;
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.put_token("second-token-of-the-shop").await;
     pass(&shop.clock, FINE, Duration::from_mins(5)).await;
     assert_eq!(shop.calls("updateDeploymentById"), 0, "nothing can be stored, so nothing is sent");
     unreliable.end();
@@ -175,7 +175,7 @@ async fn a_watch_that_has_expired_starts_again_and_misses_nothing() {
     unreliable.cut_watches();
     unreliable.until_met(3).await;
     // No watch shows this change.
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.put_token("second-token-of-the-shop").await;
     unreliable.end();
     let redeployed = async {
         while shop.calls("updateDeploymentById") == 0 {
@@ -277,7 +277,7 @@ async fn a_very_large_report_fits_into_a_status() {
     };
     let outcome = PlannedOutcome { fails: true, entries: vec![entry; 30] };
     shop.dev.world().plan_outcome(&id, outcome, shop.dev.now()).unwrap();
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.put_token("second-token-of-the-shop").await;
     let failed = meanwhile(&shop.clock, FINE, shop.until_reason("RedeployFailed")).await;
     let size = serde_json::to_vec(&failed).unwrap().len();
     assert!(size <= LARGEST_OBJECT, "{size} bytes");

@@ -12,14 +12,14 @@ use super::cluster::options;
 use super::pace::{COARSE, FINE, meanwhile, pass, stepped};
 use super::until_reported_with;
 use crate::patience::timeout_option;
-use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop};
+use crate::shop::{CREDENTIALS, NAME, PROJECT, Shop};
 
 const STAGED: &str = "kit";
 
 /// A shop with a live deployment and a staged connector, both of which are deleted with what they created.
 async fn live() -> Shop {
     let shop = Shop::with(options(), stepped()).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     let repository = json!({"url": "https://github.com/example/demo-kit.git", "tag": "1.0.0"});
     let staged = json!({"apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectorStaged",

@@ -11,8 +11,8 @@ use serde_json::json;
 
 use super::pace::{FINE, call_lines, meanwhile, most_in_10_seconds, pass, stepped, until_called};
 use crate::patience::{brief, in_time};
+use crate::shop::Shop;
 use crate::shop::state;
-use crate::shop::{SECRET, Shop};
 
 /// How long the remote fails.
 const WHILE: Duration = Duration::from_secs(30);
@@ -45,7 +45,7 @@ fn json_text(status: u16, text: &str) -> FaultAnswer {
 pub(super) async fn lifecycle_with((case, effect, answer): Row<'_>) -> Vec<Call> {
     let options = Options { deploy_duration: Duration::from_secs(5), seed: Some(1), ..Options::default() };
     let mut shop = Shop::within(limits(&answer), options, stepped()).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     let clock = shop.clock.clone();
 
     let trouble = Outage { case, effect, answer };
@@ -56,13 +56,13 @@ pub(super) async fn lifecycle_with((case, effect, answer): Row<'_>) -> Vec<Call>
     trouble.left(&shop, "create", 1);
 
     trouble.at(&shop, &["updateDeploymentById"]).await;
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.put_token("second-token-of-the-shop").await;
     trouble.is_over(&shop, "updateDeploymentById", BEARABLE).await;
     until_redeployed(&shop, 2).await;
     trouble.left(&shop, "redeploy", 2);
 
     trouble.at(&shop, &["getDeploymentById", "getDeploymentByKey", "queryDeployments"]).await;
-    shop.put_secret(SECRET, &[("token", "third-token-of-the-shop")]).await;
+    shop.put_token("third-token-of-the-shop").await;
     trouble.is_over(&shop, "getDeploymentById", BEARABLE).await;
     until_redeployed(&shop, 3).await;
     trouble.left(&shop, "read", 3);
@@ -70,7 +70,7 @@ pub(super) async fn lifecycle_with((case, effect, answer): Row<'_>) -> Vec<Call>
     trouble.at(&shop, &["token"]).await;
     // Not earlier: a poll in between would get a token before the failure begins.
     shop.dev.revoke_tokens();
-    shop.put_secret(SECRET, &[("token", "fourth-token-of-the-shop")]).await;
+    shop.put_token("fourth-token-of-the-shop").await;
     trouble.is_over(&shop, "token", BEARABLE).await;
     until_redeployed(&shop, 4).await;
     trouble.left(&shop, "token", 4);
@@ -89,7 +89,7 @@ pub(super) async fn lifecycle_with((case, effect, answer): Row<'_>) -> Vec<Call>
 async fn failures_with_successes_in_between_do_not_add_up() {
     let options = Options { seed: Some(1), ..Options::default() };
     let shop = Shop::within(Limits::default(), options, stepped()).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     shop.dev.fault(Fault::of("createDeployment", FaultAnswer::dropped())).unwrap();
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     until_called(&shop, "createDeployment", 1).await;

@@ -60,8 +60,8 @@ async fn account(sandbox: &Sandbox, rules: &[Value]) -> Client {
 /// A shop whose operator has not started yet, on a stepped clock.
 async fn closed() -> Shop {
     let shop = Shop::without_operator(options(), stepped()).await;
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_credentials("dev-client").await;
+    shop.put_token("first-token-of-the-shop").await;
     shop
 }
 

@@ -17,7 +17,7 @@ use super::pace::{COARSE, FINE, SLOW, meanwhile, pass, stepped};
 use crate::gateway::{Failure, Gateway, is_watch};
 use crate::patience::in_time;
 use crate::security::quick;
-use crate::shop::{NAME, SECRET, Shop};
+use crate::shop::{NAME, Shop, fast};
 
 /// A shop with an operator behind a gateway, and nothing deployed.
 async fn behind_a_gateway(clock: Clock) -> (Shop, Gateway) {
@@ -35,7 +35,7 @@ fn is_write_of_a_status(method: &Method, path: &str) -> bool {
 
 #[tokio::test]
 async fn watches_that_are_refused_for_an_hour_begin_again_soon() {
-    let (shop, gateway) = behind_a_gateway(Clock::system()).await;
+    let (shop, gateway) = behind_a_gateway(fast()).await;
     gateway.fail(|_, uri| is_watch(uri).then_some(Failure::Instead(503, "ServiceUnavailable", 3600)));
     gateway.cut_watches();
     gateway.until_failed(6).await;
@@ -47,7 +47,7 @@ async fn watches_that_are_refused_for_an_hour_begin_again_soon() {
 /// Whatever was true when a write was decided on may have changed meanwhile, leadership as well.
 #[tokio::test]
 async fn a_write_that_is_refused_is_not_repeated_before_its_object_is_read_again() {
-    let (shop, gateway) = behind_a_gateway(Clock::system()).await;
+    let (shop, gateway) = behind_a_gateway(fast()).await;
     let refused = AtomicUsize::default();
     gateway.fail(move |method, uri| {
         let fails = is_write_of_a_status(method, uri.path()) && refused.fetch_add(1, Ordering::SeqCst) < 3;
@@ -95,7 +95,7 @@ async fn a_write_that_was_stored_although_its_response_says_otherwise_is_not_los
 /// The API server keeps the place in a list for some minutes. Where reading takes longer, each attempt would begin from the first page.
 #[tokio::test]
 async fn a_list_whose_place_was_forgotten_arrives_whole() {
-    let mut shop = Shop::without_operator(quick(), Clock::system()).await;
+    let mut shop = Shop::without_operator(quick(), fast()).await;
     shop.put_project_and_secrets().await;
     let many = PAGE as usize + 5;
     for number in 0..many {
@@ -133,7 +133,7 @@ async fn rule_9_what_no_event_shows_is_found_within_a_quarter_of_an_hour_and_not
     gateway.until_failed(6).await;
 
     let (since, before) = (shop.clock.now(), gateway.requests().len());
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.put_token("second-token-of-the-shop").await;
     let mut other = shop.deployment();
     other["metadata"]["name"] = json!("other");
     shop.sandbox.apply(&other).await.unwrap();
@@ -189,7 +189,7 @@ async fn until_listed(shop: &Shop, gateway: &Gateway, before: usize, kinds: &[&s
 #[tokio::test]
 async fn rule_27_status_writes_that_hang_in_one_namespace_delay_no_status_and_no_event_of_another() {
     const SLOTS_OF_ONE: usize = 96;
-    let mut shop = Shop::without_operator(quick(), Clock::system()).await;
+    let mut shop = Shop::without_operator(quick(), fast()).await;
     let yard = shop.sandbox.another().await;
     shop.also_watched = vec![yard.namespace.clone()];
     let (gateway, client) = Gateway::before(&shop.sandbox.client).await;

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::patience::{in_time, patience};
-use crate::shop::{SECRET, Shop};
+use crate::shop::Shop;
 use crate::unreliable::{Hold, Unreliable};
 
 /// Long enough for a real response on a slow machine.
@@ -135,7 +135,7 @@ async fn silent_connections_are_closed_and_no_event_is_missed() {
     shop.stop_operator().await;
     let (road, client) = client(&shop, LIMITS).await;
     shop.start_operator_as(client);
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     shop.until_reason("Deployed").await;
 
@@ -168,7 +168,7 @@ async fn a_request_of_a_reconcile_ends_although_nothing_arrives_and_is_repeated(
     let (road, client) = client(&shop, LIMITS).await;
     let (unreliable, client) = Unreliable::client(&client, &shop.clock);
     shop.start_operator_as(client);
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     shop.until_reason("Deployed").await;
     assert_eq!(without_answer(&shop), 0);

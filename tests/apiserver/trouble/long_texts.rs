@@ -13,7 +13,7 @@ use crate::manifests::with_spec;
 use crate::rewriting::{self, Rewrite};
 use crate::rules::level;
 use crate::security::quick;
-use crate::shop::{CREDENTIALS, NAME, SECRET, Shop};
+use crate::shop::{NAME, Shop, fast};
 
 /// What the gateway puts before each text; longer than any bound that a schema would have for an id.
 const LONG: &str = concat!(
@@ -46,8 +46,8 @@ async fn shop(clock: Clock) -> Shop {
     let mut shop = Shop::without_operator(quick(), clock).await;
     let rewrite = Rewrite { path: |path| path.replace(LONG, ""), object: lengthen };
     let gateway = rewriting::start(&shop.dev.url(), rewrite).await;
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_credentials("dev-client").await;
+    shop.put_token("first-token-of-the-shop").await;
     shop.sandbox.apply(&with_spec(shop.project(), &json!({"apiUrl": gateway}))).await.unwrap();
     shop.start_operator();
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
@@ -57,7 +57,7 @@ async fn shop(clock: Clock) -> Shop {
 
 #[tokio::test]
 async fn long_texts_of_the_service_make_no_status_invalid() {
-    let shop = shop(Clock::system()).await;
+    let shop = shop(fast()).await;
     let live = shop.get().await;
     assert!(live.status.and_then(|status| status.id).is_some_and(|id| id.starts_with(LONG)), "the id is whole");
     shop.change(&json!({"spec": level("debug")})).await;
@@ -91,7 +91,7 @@ async fn a_build_id_is_compared_to_its_end() {
     pass(&shop.clock, COARSE, Duration::from_mins(5)).await;
     let lost = Fault::of("updateDeploymentById", FaultAnswer::dropped()).after_the_effect().times(1);
     shop.dev.fault(lost).unwrap();
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.put_token("second-token-of-the-shop").await;
     until_called(&shop, "updateDeploymentById", 1).await;
     pass(&shop.clock, FINE, Duration::from_mins(4)).await;
     meanwhile(&shop.clock, FINE, shop.until_reason("Deployed")).await;

@@ -19,8 +19,8 @@ use super::pace::{COARSE, FINE, SLOW, meanwhile, pass, stepped};
 use crate::patience::in_time;
 use crate::requests::{Counts, Requests};
 use crate::rules::is;
+use crate::shop::Shop;
 use crate::shop::state;
-use crate::shop::{CREDENTIALS, SECRET, Shop};
 
 pub(super) const MANY: usize = 50;
 
@@ -75,11 +75,11 @@ async fn fifty_deployments_cost_the_minimum_and_nothing_while_nothing_changes() 
     let mut shop = Shop::without_operator(options, stepped()).await;
     let (requests, client) = Requests::client(&shop.sandbox.client);
     shop.start_operator_as(client.clone());
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.put_credentials("dev-client").await;
     shop.sandbox.apply(&shop.project()).await.unwrap();
     // Resources that are applied earlier read it again and again until then.
     meanwhile(&shop.clock, FINE, shop.until_available()).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     let live = until_all_are_ready(&shop).await;
     assert_eq!(shop.calls("updateDeploymentById"), 0);
     assert_eq!(shop.calls("token"), 1);
@@ -111,7 +111,7 @@ async fn fifty_deployments_cost_the_minimum_and_nothing_while_nothing_changes() 
     }
     check_requests("in an hour", &requests.take(), &[], IN_AN_HOUR);
 
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.put_token("second-token-of-the-shop").await;
     until_all_are_redeployed(&shop).await;
     let told = async {
         shop.until_events("Redeploying", MANY).await;
@@ -143,7 +143,7 @@ async fn fifty_deployments_cost_the_minimum_and_nothing_while_nothing_changes() 
 async fn resources_that_come_and_go_together_are_counted_together() {
     let mut shop = Shop::without_operator(Options::default(), Clock::system()).await;
     let (requests, client) = Requests::client(&shop.sandbox.client);
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.put_credentials("dev-client").await;
     shop.sandbox.apply(&shop.project()).await.unwrap();
     for number in 0..MANY {
         let mut manifest = shop.deployment();

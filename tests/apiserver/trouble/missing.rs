@@ -64,7 +64,7 @@ async fn a_secret_and_then_its_key_are_waited_for_and_named() {
 #[tokio::test]
 async fn a_config_map_is_waited_for_and_named() {
     let shop = empty_shop().await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     let mut deployment = shop.deployment();
     deployment["spec"]["configurations"][0]["standardConfiguration"] =
         json!([{"key": "LOG_LEVEL", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "level"}}}]);
@@ -102,7 +102,7 @@ async fn wrong_names_are_reported_together_with_what_is_missing() {
 #[tokio::test]
 async fn a_project_is_waited_for_and_named() {
     let shop = empty_shop().await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     shop.tear_out_project().await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     waits(&shop, "ProjectMissing", "ConnectProject shop").await;
@@ -120,7 +120,7 @@ async fn the_credentials_of_the_project_are_waited_for_and_named() {
         ("an empty client id", Some(vec![("clientId", ""), ("clientSecret", "dev-secret")])),
     ] {
         let shop = empty_shop().await;
-        shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+        shop.put_token("first-token-of-the-shop").await;
         shop.api::<Secret>().delete(CREDENTIALS, &DeleteParams::default()).await.unwrap();
         if let Some(data) = &broken {
             shop.put_secret(CREDENTIALS, data).await;
@@ -151,7 +151,7 @@ async fn a_secret_that_is_deleted_later_is_reported_and_nothing_is_sent() {
     shop.api::<Secret>().delete(SECRET, &DeleteParams::default()).await.unwrap();
     let object = shop.until_reason("SecretMissing").await;
     assert_eq!(object.status.and_then(|status| status.deployment_status).as_deref(), Some("Deployed"));
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     shop.until_reason("Deployed").await;
     assert_eq!(shop.calls("updateDeploymentById"), 0, "the sent value has not changed");
 }

@@ -3,7 +3,6 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use clock::Clock;
 use connect_operator::names;
 use connect_operator::operator::cluster::initial_lists::InitialLists;
 use serde_json::json;
@@ -14,7 +13,7 @@ use crate::cluster::Sandbox;
 use crate::manifests;
 use crate::patience::in_time;
 use crate::security::{client_of, quick};
-use crate::shop::{CREDENTIALS, NAME, SECRET, Shop};
+use crate::shop::{NAME, Shop, fast};
 
 /// Grants the operator's account in `own` all rights in the namespace of `sandbox`.
 async fn allow(own: &Sandbox, sandbox: &Sandbox) {
@@ -57,15 +56,13 @@ async fn allow_without_lists(sandbox: &Sandbox) {
 
 #[tokio::test]
 async fn a_role_without_lists_of_secrets_is_reported_and_blocks_nothing() {
-    let mut shop = Shop::without_operator(quick(), Clock::system()).await;
+    let mut shop = Shop::without_operator(quick(), fast()).await;
     shop.operator_namespace = shop.sandbox.namespace.clone();
     shop.sandbox.succeed(&["create", "serviceaccount", "connect-operator"], "").await;
     allow_without_lists(&shop.sandbox).await;
     shop.start_operator_as(client_of(&shop.sandbox).await);
 
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
-    shop.sandbox.apply(&shop.project()).await.unwrap();
+    shop.put_project_and_secrets().await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     shop.until_reason("Deployed").await;
     let (lists, metrics) = (shop.lists.clone().unwrap(), shop.metrics.clone().unwrap());
@@ -77,13 +74,13 @@ async fn a_role_without_lists_of_secrets_is_reported_and_blocks_nothing() {
 
     allow(&shop.sandbox, &shop.sandbox).await;
     until_refused(&lists, &[]).await;
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.put_token("second-token-of-the-shop").await;
     until("the rotation is noticed", || shop.calls("updateDeploymentById") == 1).await;
 }
 
 #[tokio::test]
 async fn a_namespace_that_cannot_be_listed_blocks_no_other_and_is_reported() {
-    let mut shop = Shop::without_operator(quick(), Clock::system()).await;
+    let mut shop = Shop::without_operator(quick(), fast()).await;
     let yard = shop.sandbox.another().await;
     shop.also_watched = vec![yard.namespace.clone()];
     shop.operator_namespace = shop.sandbox.namespace.clone();
@@ -91,9 +88,7 @@ async fn a_namespace_that_cannot_be_listed_blocks_no_other_and_is_reported() {
     allow(&shop.sandbox, &shop.sandbox).await;
     shop.start_operator_as(client_of(&shop.sandbox).await);
 
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
-    shop.sandbox.apply(&shop.project()).await.unwrap();
+    shop.put_project_and_secrets().await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     shop.until_reason("Deployed").await;
     let (lists, metrics) = (shop.lists.clone().unwrap(), shop.metrics.clone().unwrap());

@@ -13,12 +13,12 @@ use super::cluster::options;
 use super::pace::{COARSE, FINE, meanwhile, pass, stepped};
 use super::until_reported_with;
 use crate::manifests::with_spec;
-use crate::shop::{NAME, SECRET, Shop};
+use crate::shop::{NAME, Shop};
 
 /// A shop with a live deployment that is created again when it is gone.
 async fn live() -> Shop {
     let shop = Shop::with(options(), stepped()).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     let correct = json!({"drift": {"policy": "Correct"}});
     shop.sandbox.apply(&with_spec(shop.deployment(), &correct)).await.unwrap();
     until_reported_with::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;

@@ -12,8 +12,8 @@ use kube::api::ListParams;
 use serde_json::json;
 
 use super::pace::{COARSE, FINE, meanwhile, most_in_10_seconds, pass, stepped};
+use crate::shop::Shop;
 use crate::shop::state;
-use crate::shop::{SECRET, Shop};
 
 /// Resources that change.
 const CHANGED: usize = 200;
@@ -62,7 +62,7 @@ async fn rule_20_an_hour_without_the_remote_while_200_resources_change_leads_to_
     let shop = Shop::with(Options { deploy_duration: Duration::from_secs(5), ..Options::default() }, stepped()).await;
     let rate = json!({"spec": {"requestsPerSecond": RATE}});
     shop.sandbox.change(&shop.project(), &rate).await.unwrap();
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     shop.put_secret("quiet", &[("token", "other-token-of-the-shop")]).await;
     for number in 0..CHANGED + QUIET {
         let mut manifest = shop.deployment();
@@ -80,7 +80,7 @@ async fn rule_20_an_hour_without_the_remote_while_200_resources_change_leads_to_
 
     shop.dev.fault(Fault { answer: FaultAnswer::text(503, ""), ..Fault::default() }).unwrap();
     let before = shop.dev.counts();
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.put_token("second-token-of-the-shop").await;
     until_all(&shop, "waiting", |object| is_quiet(object) || reason(object) == Some("ServiceUnavailable")).await;
     let reported = shop.until_project("not ready", |project| {
         let conditions = project.status.as_ref().map(|status| status.conditions.clone()).unwrap_or_default();
@@ -88,7 +88,7 @@ async fn rule_20_an_hour_without_the_remote_while_200_resources_change_leads_to_
     });
     meanwhile(&shop.clock, FINE, reported).await;
     pass(&shop.clock, COARSE, Duration::from_mins(30)).await;
-    shop.put_secret(SECRET, &[("token", "third-token-of-the-shop")]).await;
+    shop.put_token("third-token-of-the-shop").await;
     pass(&shop.clock, COARSE, Duration::from_mins(30)).await;
     let calls = shop.dev.counts().values().sum::<u64>() - before.values().sum::<u64>();
     assert!(calls <= PROBES, "{calls} calls in an hour without the remote");

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use clock::Clock;
 use connect_api::action::ActionApi;
-use connect_api::hosts::{AllowedHosts, Endpoint, UrlRefused};
-use connect_api::http::{Authorities, Limits};
+use connect_api::hosts::{Endpoint, UrlRefused};
 use connect_api::{ClientContext, CommerceApi};
 use connect_operator::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use connect_operator::operator::clients::action_factory::{ActionFactory, HttpActionFactory};
@@ -22,8 +21,9 @@ use serde_json::json;
 use super::cluster::options;
 use super::pace::{FINE, meanwhile, stepped};
 use crate::checks::{CHECK, check};
+use crate::operators::http_factories;
 use crate::patience::in_time;
-use crate::shop::{CREDENTIALS, SECRET, Shop};
+use crate::shop::Shop;
 use crate::staged::{KIT, kit};
 
 /// Factories that panic for some resources while the bug exists, with a text that must not be shown.
@@ -35,14 +35,7 @@ struct Buggy {
 
 impl Buggy {
     fn new(clock: &Clock) -> Arc<Self> {
-        let allowed_hosts = AllowedHosts::parse(["http://127.0.0.1:*"]).expect("a host");
-        let (around, limits) = (ClientContext::plain(clock.clone()), Limits::default());
-        let actions = HttpActionFactory {
-            allowed_hosts: allowed_hosts.clone(),
-            around: around.clone(),
-            authorities: Authorities::default(),
-        };
-        let remotes = HttpFactory { allowed_hosts, around, limits, authorities: Authorities::default() };
+        let (remotes, actions) = http_factories(ClientContext::plain(clock.clone()));
         Arc::new(Self { bug: AtomicBool::new(true), remotes, actions })
     }
 
@@ -122,9 +115,7 @@ async fn a_reconcile_that_panics_is_reported_and_repeated_and_all_others_continu
     shop.remotes = Some(buggy.clone());
     shop.actions = Some(buggy.clone());
     shop.start_operator();
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
-    shop.sandbox.apply(&shop.project()).await.unwrap();
+    shop.put_project_and_secrets().await;
     let mut other = shop.project();
     other["metadata"]["name"] = json!("other");
     other["spec"]["projectKey"] = json!("other");
@@ -179,9 +170,7 @@ async fn a_staged_connector_that_panics_stops_nothing_else() {
     let mut shop = Shop::without_operator(options(), stepped()).await;
     let bug = Arc::new(AtomicBool::new(true));
     shop.start_operator_as(buggy_client(&shop.sandbox.client, &bug, "connectorstageds"));
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
-    shop.sandbox.apply(&shop.project()).await.unwrap();
+    shop.put_project_and_secrets().await;
     shop.sandbox.apply(&kit()).await.unwrap();
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
 

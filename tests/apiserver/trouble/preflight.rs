@@ -112,7 +112,7 @@ async fn without_a_registry_live_deployments_continue() {
 #[tokio::test]
 async fn twenty_deployments_of_one_connector_read_it_once() {
     let shop = Leaping::open().await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     for number in 0..20 {
         let mut deployment = shop.deployment();
         deployment["metadata"]["name"] = json!(format!("tax-{number}"));

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use clock::Clock;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::operator::reporting::conditions::{is_true, ready_message, ready_reason};
 use dev_server::{Catalogue, Fault, FaultAnswer, Options, Variant};
@@ -10,7 +9,7 @@ use serde_json::json;
 
 use super::pace::{COARSE, FINE, meanwhile, pass, stepped};
 use crate::manifests::with_spec;
-use crate::shop::Shop;
+use crate::shop::{Shop, fast};
 
 /// Message of a project or of a resource of it that is stalled with `ProjectNotFound`.
 fn stalled(conditions: Option<&[k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition]>) -> Option<String> {
@@ -34,8 +33,7 @@ async fn a_project_that_the_service_does_not_have_stalls_with_all_its_resources(
         let mut variant = Variant::default();
         variant.set(&format!("unknown-project={answer}")).unwrap();
         let catalogue = Catalogue::built_in().and(Catalogue::parse(&clients.to_string()).unwrap());
-        let mut shop =
-            Shop::without_operator(Options { catalogue, variant, ..Options::default() }, Clock::system()).await;
+        let mut shop = Shop::without_operator(Options { catalogue, variant, ..Options::default() }, fast()).await;
         shop.start_operator();
         shop.put_secret("shop-credentials", &[("clientId", "lost"), ("clientSecret", "dev-secret")]).await;
         shop.put_secret("tax", &[("token", "first-token-of-the-shop")]).await;

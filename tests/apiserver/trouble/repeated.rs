@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::pace::{FINE, meanwhile};
 use crate::rules::{DEPLOYING, GATHER, Leaping, QUIET_PERIOD, level, ready};
-use crate::shop::{SECRET, state};
+use crate::shop::state;
 
 /// The operation happens, and the answer is that of the second request.
 fn second_answer(operation: &str, status: u16, code: &str) -> Fault {
@@ -34,7 +34,7 @@ async fn rule_08_a_redeploy_that_arrived_twice_is_not_sent_again() {
         let shop = Leaping::live().await;
         shop.dev.fault(second_answer("updateDeploymentById", 409, "ConcurrentModification")).unwrap();
         if secured {
-            shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+            shop.put_token("second-token-of-the-shop").await;
         } else {
             shop.change(&json!({"spec": level("debug")})).await;
         }

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::many::{AT_ONCE, MANY, redeploys, until_all_are_ready_and_the_remote_is_slow, until_all_are_redeployed};
 use super::pace::{FINE, SLOW, meanwhile, stepped, until_called};
 use crate::rules::level;
-use crate::shop::{SECRET, Shop};
+use crate::shop::Shop;
 use crate::unreliable::{Unreliable, Which, Wrong};
 
 /// A process that is killed loses what it knows of redeploys that were accepted; the next one sends none of them again.
@@ -22,7 +22,7 @@ use crate::unreliable::{Unreliable, Which, Wrong};
 async fn rule_1_a_redeploy_that_was_accepted_and_not_reported_is_not_sent_again() {
     let (mut shop, unreliable) = with_many().await;
     unreliable.begin(Which::Responses, Wrong::Silent);
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.put_token("second-token-of-the-shop").await;
     until_called(&shop, "updateDeploymentById", AT_ONCE as u64).await;
     shop.kill_operator().await;
     assert!(in_memory(&shop).await.len() > 1, "responses are lost with the process");
@@ -84,7 +84,7 @@ async fn rule_6_a_response_whose_write_hangs_at_the_stop_is_read_from_the_record
 /// Returns once some redeploys were accepted, while others wait.
 async fn with_redeploys_in_memory() -> (Shop, Unreliable) {
     let (shop, unreliable) = with_many().await;
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.put_token("second-token-of-the-shop").await;
     until_called(&shop, "updateDeploymentById", AT_ONCE as u64).await;
     (shop, unreliable)
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::pace::{FINE, meanwhile, stepped};
 use crate::manifests::with_spec;
 use crate::patience::in_time;
-use crate::shop::{CREDENTIALS, PROJECT, Shop};
+use crate::shop::{PROJECT, Shop, fast};
 
 /// A shop whose API clients have the scopes that their names indicate.
 async fn open(clock: Clock) -> Shop {
@@ -26,7 +26,7 @@ async fn open(clock: Clock) -> Shop {
 }
 
 async fn use_client(shop: &Shop, id: &str) {
-    shop.put_secret(CREDENTIALS, &[("clientId", id), ("clientSecret", "dev-secret")]).await;
+    shop.put_credentials(id).await;
 }
 
 fn message(object: &ConnectorDeployment) -> String {
@@ -47,7 +47,7 @@ fn sent(shop: &Shop) -> [u64; 3] {
 
 #[tokio::test]
 async fn a_connector_that_generates_its_api_client_is_not_created_without_the_scope_for_it() {
-    let shop = open(Clock::system()).await;
+    let shop = open(fast()).await;
     shop.sandbox.apply(&with_api_client(&shop)).await.unwrap();
     let reported = message(&shop.until_reason("PermissionMissing").await);
     let expected = "Nothing is sent: the API client lacks manage_api_clients:demo, which is needed to deploy a connector \
@@ -61,7 +61,7 @@ async fn a_connector_that_generates_its_api_client_is_not_created_without_the_sc
 
 #[tokio::test]
 async fn a_refused_create_of_such_a_connector_names_that_scope_first() {
-    let shop = open(Clock::system()).await;
+    let shop = open(fast()).await;
     use_client(&shop, "api-clients-client").await;
     until_scope(&shop, "manage_api_clients:").await;
     shop.dev.fault(Fault::of("createDeployment", FaultAnswer::error(403, "AuthorizationError"))).unwrap();
@@ -87,7 +87,7 @@ async fn view_only(shop: &Shop) {
 
 #[tokio::test]
 async fn neither_a_redeploy_nor_an_undeploy_is_sent_without_the_scope_for_it() {
-    let shop = open(Clock::system()).await;
+    let shop = open(fast()).await;
     shop.put_secret("tax", &[("token", "first-token-of-the-shop")]).await;
     use_client(&shop, "deployer").await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
@@ -146,7 +146,7 @@ async fn a_create_that_is_in_flight_while_the_api_client_changes_becomes_ready()
 
 #[tokio::test]
 async fn a_staged_connector_is_not_created_without_the_scope_for_it() {
-    let shop = open(Clock::system()).await;
+    let shop = open(fast()).await;
     view_only(&shop).await;
     let kit = json!({
         "apiVersion": "connect-operator.io/v1alpha1",

@@ -6,7 +6,7 @@ use dev_server::Options;
 
 use super::cluster::{left, shop, until_live};
 use super::pace::{FINE, meanwhile, stepped, until_called};
-use crate::shop::{SECRET, Shop};
+use crate::shop::Shop;
 use crate::unreliable::{Unreliable, Which, Wrong};
 
 /// Longer than a call may take: an operation whose write is confirmed after that time may not be sent any more.
@@ -18,7 +18,7 @@ async fn an_api_server_that_takes_seconds_for_every_request_only_delays() {
     unreliable.begin(Which::All, Wrong::Late(Duration::from_secs(3)));
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     until_live(&shop).await;
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.put_token("second-token-of-the-shop").await;
     until_called(&shop, "updateDeploymentById", 1).await;
     until_live(&shop).await;
     left(&shop, "slow", 1);

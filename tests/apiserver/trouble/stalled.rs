@@ -10,12 +10,12 @@ use serde_json::json;
 
 use super::condition;
 use super::pace::{COARSE, FINE, meanwhile, pass, stepped};
-use crate::shop::{CREDENTIALS, SECRET, Shop};
+use crate::shop::{CREDENTIALS, Shop};
 
 /// A shop on a stepped clock; a Secret exists, nothing is deployed.
 async fn shop() -> Shop {
     let shop = Shop::with(Options { deploy_duration: Duration::from_secs(5), ..Options::default() }, stepped()).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     shop
 }
 
@@ -90,7 +90,7 @@ async fn refused_credentials_are_not_retried_until_the_secret_changes() {
     assert_eq!(writes, 0);
     assert!((1..=13).contains(&all), "{all} calls in an hour: about one each 5 minutes");
 
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.put_credentials("dev-client").await;
     heals(&shop, "401").await;
 }
 
@@ -109,7 +109,7 @@ async fn a_missing_right_is_reported_and_retried_rarely() {
         assert!(writes <= 3, "{case}: {writes} creates in an hour");
         assert!(all <= 60, "{case}: {all} calls in an hour");
         shop.dev.clear_faults();
-        shop.put_secret(CREDENTIALS, &[("clientId", "api-clients-client"), ("clientSecret", "dev-secret")]).await;
+        shop.put_credentials("api-clients-client").await;
         heals(&shop, case).await;
     }
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::pace::{COARSE, FINE, call_lines, meanwhile, most_in_10_seconds, pass, stepped};
 use super::until_reported_with;
-use crate::shop::{NAME, PROJECT, SECRET, Shop};
+use crate::shop::{NAME, PROJECT, Shop};
 
 const REASON: &str = "ServiceUnavailable";
 const WORDS: [&str; 2] = ["The answer of the service cannot be read", "getDeploymentById"];
@@ -52,7 +52,7 @@ async fn nothing_changes_in_six_minutes(shop: &Shop) {
 async fn rule_20_a_record_that_cannot_be_read_holds_back_a_change_and_a_deletion_and_their_status_says_so() {
     let options = Options { deploy_duration: Duration::from_secs(5), seed: Some(1), ..Options::default() };
     let shop = Shop::with(options, stepped()).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     meanwhile(&shop.clock, FINE, shop.until_reason("Deployed")).await;
     let is = |object: &ConnectorDeployment| object.annotations().contains_key(names::REMOTE_ID);

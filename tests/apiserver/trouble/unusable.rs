@@ -55,12 +55,12 @@ async fn a_service_account_token_is_sent_nowhere() {
     assert_eq!(shop.calls("token"), 0);
 
     secrets.delete(CREDENTIALS, &DeleteParams::default()).await.unwrap();
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.put_credentials("dev-client").await;
     until_reported_with::<ConnectorDeployment>(&shop, NAME, "ConfigurationInvalid", &["Secret tax", kind]).await;
     assert_eq!(shop.calls("createDeployment"), 0);
 
     secrets.delete(SECRET, &DeleteParams::default()).await.unwrap();
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     until_reported_with::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
     until_reported_with::<ActionCheck>(&shop, CHECK, "CheckPassed", &[]).await;
 }
@@ -70,8 +70,8 @@ async fn with_a_required_label_a_secret_is_used_once_it_has_it() {
     let mut shop = Shop::without_operator(options(), stepped()).await;
     shop.secrets = Policy { require_label: true, ..Policy::default() };
     shop.operator_namespace = shop.sandbox.another().await.namespace;
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_credentials("dev-client").await;
+    shop.put_token("first-token-of-the-shop").await;
     for manifest in [shop.project(), shop.deployment(), check(&shop)] {
         shop.sandbox.apply(&manifest).await.unwrap();
     }

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use clock::Clock;
 use connect_operator::operator::reporting::conditions::ready_message;
 use dev_server::{Catalogue, Options};
 use k8s_openapi::api::core::v1::Secret;
@@ -12,7 +11,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::condition;
-use crate::shop::{NAME, SECRET, Shop};
+use crate::shop::{NAME, SECRET, Shop, fast};
 
 #[tokio::test]
 async fn a_large_value_with_special_characters_arrives_unchanged() {
@@ -21,7 +20,7 @@ async fn a_large_value_with_special_characters_arrives_unchanged() {
         " \"quoted\", 'single', back\\slash, {\"json\": [1, 2]}\r\n\ttab, ünïcödé ✓ 𝄞, $(x) ${y} %20 &amp; \n\n ";
     let value = strange.repeat(30 * 1024 / strange.len() + 1);
     assert!(value.len() >= 30 * 1024);
-    shop.put_secret(SECRET, &[("token", &value)]).await;
+    shop.put_token(&value).await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     let id = shop.until_reason("Deployed").await.status.and_then(|status| status.id).unwrap();
     let world = shop.dev.world();
@@ -32,7 +31,7 @@ async fn a_large_value_with_special_characters_arrives_unchanged() {
 #[tokio::test]
 async fn invisible_characters_at_an_end_of_a_value_are_sent_and_reported_by_one_event() {
     let shop = Shop::open().await;
-    shop.put_secret(SECRET, &[("token", "\u{feff}first-token-of-the-shop\n")]).await;
+    shop.put_token("\u{feff}first-token-of-the-shop\n").await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     let id = shop.until_reason("Deployed").await.status.and_then(|status| status.id).unwrap();
     let sent = shop.dev.world().secured_is(&id, Some("service"), "API_TOKEN", "\u{feff}first-token-of-the-shop\n");
@@ -43,7 +42,7 @@ async fn invisible_characters_at_an_end_of_a_value_are_sent_and_reported_by_one_
     let named = "service/API_TOKEN (secured) (U+FEFF at the start, line break at the end)";
     assert!(notes[0].contains(named) && !notes[0].contains("first-token"), "{notes:?}");
 
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.put_token("second-token-of-the-shop").await;
     let changed = || shop.dev.world().secured_is(&id, Some("service"), "API_TOKEN", "second-token-of-the-shop");
     shop.until("the other value is sent", |_| changed() == Some(true)).await;
     assert_eq!(shop.events("InvisibleCharacters").await.len(), 1, "the other value has none");
@@ -63,7 +62,7 @@ async fn a_value_that_is_not_utf_8_is_reported_and_nothing_is_sent() {
     assert!(message.contains("key token of Secret tax is not UTF-8"), "{message}");
     assert_eq!(shop.calls("createDeployment"), 0);
 
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     shop.until_reason("Deployed").await;
     assert_eq!(shop.calls("createDeployment"), 1);
 }
@@ -104,7 +103,7 @@ async fn sixty_four_applications_with_a_hundred_values_each_are_one_create_and_o
         deploy_duration: std::time::Duration::from_millis(200),
         ..Options::default()
     };
-    let shop = Shop::with(options, Clock::system()).await;
+    let shop = Shop::with(options, fast()).await;
     let mut data = String::new();
     let mut configurations = Vec::new();
     for application in 0..APPLICATIONS {

@@ -24,7 +24,7 @@ use super::until_reported_with;
 
 use crate::manifests::with_spec;
 use crate::patience::{brief, in_time};
-use crate::shop::{NAME, SECRET, Shop};
+use crate::shop::{NAME, Shop};
 use crate::tls_listener::{self, TlsListener};
 
 /// How the webhook handles writes of a resource and its status.
@@ -139,7 +139,7 @@ async fn review(State(webhook): State<Webhook>, Json(review): Json<Value>) -> Re
 async fn nothing_is_sent_while_a_webhook_prevents_storing_the_operation() {
     let rows = [Policy::Deny, Policy::Broken, Policy::Silent, Policy::Strip].map(|policy| async move {
         let mut shop = Shop::with(super::cluster::options(), stepped()).await;
-        shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+        shop.put_token("first-token-of-the-shop").await;
         // Only the silent webhook makes the API server wait for that long; 30 s is the maximum.
         let within = if matches!(policy, Policy::Silent) { brief().as_secs().clamp(1, 30) } else { 30 };
         let webhook = Webhook::register(&shop, &["connectordeployments", "connectordeployments/status"], within).await;

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use clock::Clock;
 use connect_api::text::{escaped, is_unsafe};
 use connect_operator::crd::{ConnectProject, ConnectorDeployment, ConnectorStaged};
 use dev_server::{Catalogue, Options, PlannedOutcome};
@@ -13,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::run;
 use crate::manifests::with_spec;
-use crate::shop::{NAME, PROJECT, SECRET, Shop};
+use crate::shop::{NAME, PROJECT, SECRET, Shop, fast};
 
 /// Sets the clipboard, clears the screen, colours, overwrites the line, and reverses what follows.
 const HOSTILE: &str =
@@ -45,8 +44,8 @@ fn catalogue() -> Catalogue {
 /// A shop with a deployment of that connector, whose redeploy failed with such a report.
 async fn shop() -> Shop {
     let options = Options { catalogue: catalogue(), deploy_duration: Duration::from_millis(200), ..Options::default() };
-    let shop = Shop::with(options, Clock::system()).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    let shop = Shop::with(options, fast()).await;
+    shop.put_token("first-token-of-the-shop").await;
     shop.sandbox.apply(&shop.project()).await.unwrap();
     shop.sandbox.apply(&deployment(&shop, "a")).await.unwrap();
     let id = shop.until_reason("Deployed").await.status.and_then(|status| status.id).unwrap();

@@ -14,7 +14,7 @@ use tokio::process::Command;
 use super::ended;
 use crate::checks::{CHECK, check};
 use crate::patience::in_time;
-use crate::shop::{CREDENTIALS, SECRET, Shop};
+use crate::shop::Shop;
 
 /// The commands that run until they are ended: the test below starts two, and `demo.rs` the other.
 const SERVING: [&str; 3] = ["run", "demo", "dev-server"];
@@ -78,9 +78,7 @@ async fn every_verb_works_through_kubectl() {
 async fn what_runs_until_it_is_ended_works_through_kubectl() {
     let options = dev_server::Options { deploy_duration: Duration::from_millis(200), ..Default::default() };
     let shop = Shop::without_operator(options, clock::Clock::system()).await;
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
-    shop.sandbox.apply(&shop.project()).await.unwrap();
+    shop.put_project_and_secrets().await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     symlink(env!("CARGO_BIN_EXE_connect-operator"), folder.path().join("kubectl-connect")).unwrap();

@@ -3,7 +3,6 @@
 
 mod application;
 pub(super) mod health;
-mod operator_chart;
 
 use std::ffi::OsString;
 use std::fs::Permissions;

@@ -2,7 +2,6 @@
 //! repository and apply it to a real API server. Their versions are those of `tests/tools/flux/`.
 
 mod kustomization;
-mod operator_chart;
 
 use std::path::Path;
 

@@ -1,0 +1,86 @@
+//! Operators inside the process of a test.
+
+use std::sync::Arc;
+
+use clock::Clock;
+use connect_api::ClientContext;
+use connect_api::hosts::AllowedHosts;
+use connect_api::http::{Authorities, Limits};
+use connect_operator::leader::Scope;
+use connect_operator::metrics::Metrics;
+use connect_operator::operator::clients::action_factory::HttpActionFactory;
+use connect_operator::operator::clients::connect_factory::HttpFactory;
+use connect_operator::operator::cluster::initial_lists::InitialLists;
+use connect_operator::operator::cluster::objects::secret;
+use connect_operator::operator::context::Settings;
+use connect_operator::operator::manager;
+use connect_operator::operator::values::digest::DigestKey;
+use kube::Client;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::patience::in_time;
+
+/// The factories of HTTP clients for remotes and frontends on this machine.
+pub(crate) fn http_factories(around: ClientContext) -> (HttpFactory, HttpActionFactory) {
+    let allowed_hosts = AllowedHosts::parse(["http://127.0.0.1:*"]).expect("a host");
+    let actions = HttpActionFactory {
+        allowed_hosts: allowed_hosts.clone(),
+        around: around.clone(),
+        authorities: Authorities::default(),
+    };
+    let remotes = HttpFactory { allowed_hosts, around, limits: Limits::default(), authorities: Authorities::default() };
+    (remotes, actions)
+}
+
+/// The options of an operator of this scope, whose own objects are in the namespace `home`.
+pub(crate) fn options(client: Client, clock: Clock, scope: Scope, home: &str) -> manager::Options {
+    let metrics = Metrics::new(clock.now());
+    let around = ClientContext { observer: metrics.clone(), ..ClientContext::plain(clock.clone()) };
+    let (remotes, actions) = http_factories(around);
+    manager::Options {
+        client,
+        settings: Settings {
+            scope,
+            operator_namespace: home.to_owned(),
+            secrets: secret::Policy::default(),
+            digest_key: DigestKey::new([7; 32]),
+            actions: Arc::new(actions),
+            default_deletion_policy: None,
+        },
+        concurrency: 16,
+        clock,
+        factory: Arc::new(remotes),
+        lists: InitialLists::new(Arc::clone(&metrics)),
+        metrics,
+        jitter_seed: 1,
+    }
+}
+
+/// A running operator; it ends with the runtime of its test at the latest.
+pub(crate) struct Running {
+    stop: oneshot::Sender<()>,
+    ended: JoinHandle<()>,
+}
+
+impl Running {
+    pub(crate) fn start(options: manager::Options) -> Self {
+        let (stop, stopped) = oneshot::channel::<()>();
+        let ended = tokio::spawn(manager::run(options, async {
+            let _ = stopped.await;
+        }));
+        Self { stop, ended }
+    }
+
+    /// Stops it in an orderly way, as on SIGTERM.
+    pub(crate) async fn stop(self) {
+        let _ = self.stop.send(());
+        in_time(self.ended).await.expect("the operator ends in time").expect("the operator ends without a panic");
+    }
+
+    /// Kills it at an arbitrary point.
+    pub(crate) async fn kill(self) {
+        self.ended.abort();
+        assert!(self.ended.await.is_err_and(|error| error.is_cancelled()), "it still ran");
+    }
+}

@@ -12,7 +12,7 @@ test:
 storm:
     STORM=full cargo test --release --test apiserver storm
 
-# The long versions, in one sitting: the book, a dry run of a release, random histories of both kinds with a seed of today, the whole crash matrix, every world of both operation tables, the full storm, the memory of the operator with a hostile namespace, the controllers of Flux, Argo CD and External Secrets, the chart and Flux on a node if there is one, the binary compiled twice, each benchmark once.
+# The long versions, in one sitting: the book, a dry run of a release, random histories of both kinds with a seed of today, the whole crash matrix, every world of both operation tables, the full storm, the memory of the operator with a hostile namespace, the controllers of Flux and Argo CD, the chart and Flux on a node if there is one, the binary compiled twice, each benchmark once.
 nightly: deny book
     scripts/release --dry-run
     HISTORIES=10000 HISTORIES_SEED=$(date +%Y%m%d) cargo test --release --test histories whatever_happens -- --nocapture --test-threads 1

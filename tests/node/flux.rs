@@ -1,4 +1,4 @@
-//! Flux installs the chart on the node and deploys with it. Unlike `tests/apiserver/gitops/flux`, there are pods to wait
+//! Flux installs the chart on the node. Unlike `tests/apiserver/gitops/flux`, there are pods to wait
 //! for: a release whose pods do not become ready is rolled back.
 //!
 //! The controllers are processes beside the node. With `GITOPS=full` only, since building them takes minutes.
@@ -16,15 +16,10 @@ use test_support::patience::{brief, patience, timeout_option};
 use tokio::runtime::Runtime;
 
 use crate::node::Node;
-use crate::shop::Shop;
 
 /// Namespace of Flux's objects and of the release, as in `examples/flux/operator.yaml`.
 const NAMESPACE: &str = "connect-operator";
 const CHART: &str = "charts/connect-operator";
-/// Namespace of the shop.
-const SHOP: &str = "shop";
-/// Folder of the manifests of the shop in the repository.
-const FOLDER: &str = "shop";
 /// Name of the object of each kind of Flux.
 const NAME: &str = "flux";
 /// Annotation of the pods that an upgrade changes.
@@ -48,17 +43,14 @@ impl Drop for Flux<'_> {
     }
 }
 
-/// From the installation to the removal of the release, with a deployment in between.
-pub(crate) fn installs_the_chart_and_deploys(node: &Node) {
+/// From the installation to the removal of the release.
+pub(crate) fn installs_the_chart(node: &Node) {
     node.make_restricted_namespace(NAMESPACE);
-    let shop = Shop::open(node, SHOP);
     let flux = Flux::start(node);
     flux.installs();
-    flux.deploys(&shop);
     flux.rolls_back_what_does_not_start();
-    flux.redeploys_and_prunes(&shop);
     flux.removes_everything();
-    node.kubectl(&["delete", "namespace", shop.namespace, NAMESPACE]);
+    node.kubectl(&["delete", "namespace", NAMESPACE]);
     node.kubectl(&["delete", "crd", "--selector=app.kubernetes.io/name=connect-operator"]);
 }
 
@@ -80,12 +72,6 @@ impl<'a> Flux<'a> {
         Self { node, runtime, repository, controllers: controllers.into(), _folder: folder }
     }
 
-    /// Commits these files, without those that have no content, and lets Flux fetch them.
-    fn publish(&self, files: &[(&str, Option<&str>)]) {
-        let hash = self.runtime.block_on(self.repository.commit(files));
-        self.kubectl(&["annotate", "--overwrite", "gitrepository", NAME, &requested(&hash)]);
-    }
-
     fn apply(&self, kind: &str, version: &str, spec: &Value) {
         let metadata = json!({"name": NAME});
         let object = json!({"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec});
@@ -102,7 +88,6 @@ impl<'a> Flux<'a> {
             "upgrade": {"timeout": format!("{}s", timeout.as_secs().max(1)), "remediation": {"remediateLastFailure": true}},
             "values": {
                 "image": {"repository": self.node.repository, "tag": tag},
-                "allowedApiHosts": [format!("http://{}", Shop::host(SHOP))],
                 "podAnnotations": {ANNOTATION: annotation},
             },
         });
@@ -121,21 +106,6 @@ impl<'a> Flux<'a> {
         assert_eq!(self.operator()["status"]["readyReplicas"], 2, "Flux waited for them");
     }
 
-    /// A `Kustomization` with `wait: true` is Ready once the deployment is live.
-    fn deploys(&self, shop: &Shop<'_>) {
-        self.publish(&[(&manifest(), Some(&shop.manifests()))]);
-        let spec = json!({
-            "interval": "1h", "path": format!("./{FOLDER}"), "targetNamespace": shop.namespace, "prune": true,
-            "wait": true, "timeout": "40m", "deletionPolicy": "WaitForTermination",
-            "sourceRef": {"kind": "GitRepository", "name": NAME},
-        });
-        self.apply("Kustomization", "kustomize.toolkit.fluxcd.io/v1", &spec);
-        self.until("kustomization", "Ready");
-        assert_eq!((shop.creates(), shop.redeploys()), (1, 0));
-        let live = self.node.get(shop.namespace, &["cdep", "tax"]);
-        assert_eq!(live["status"]["deploymentStatus"], "Deployed", "Flux waited for it");
-    }
-
     /// An image that does not exist: the old pods serve all the time, and the rollback is Ready.
     fn rolls_back_what_does_not_start(&self) {
         self.release("does-not-exist", "failed", brief() * 5);
@@ -146,23 +116,8 @@ impl<'a> Flux<'a> {
         assert_eq!(self.installed().1, "second");
     }
 
-    /// A commit is one redeploy; a deployment that is removed from the repository is undeployed.
-    fn redeploys_and_prunes(&self, shop: &Shop<'_>) {
-        let manifests = shop.manifests();
-        let changed = manifests.replace("value: info", "value: debug");
-        assert_ne!(changed, manifests);
-        self.publish(&[(&manifest(), Some(&changed))]);
-        shop.redeployed(1);
-        let (kept, _) = manifests.split_once("kind: ConnectorDeployment").expect("the last one");
-        let kept = kept.rsplit_once("---").expect("a separator").0;
-        self.publish(&[(&manifest(), Some(kept))]);
-        self.node.until("pruned deployment", |_| (shop.deployments() == 0).then_some(()));
-        assert_eq!((shop.creates(), shop.redeploys()), (1, 1));
-    }
-
-    /// Deleted as a person would: what was deployed first.
     fn removes_everything(&self) {
-        for kind in ["kustomization", "helmrelease", "gitrepository"] {
+        for kind in ["helmrelease", "gitrepository"] {
             self.kubectl(&["delete", kind, NAME, &timeout_option()]);
         }
         let label = "--selector=app.kubernetes.io/name=connect-operator";
@@ -201,13 +156,4 @@ impl<'a> Flux<'a> {
     fn kubectl(&self, arguments: &[&str]) {
         self.node.kubectl(&[&["--namespace", NAMESPACE], arguments].concat());
     }
-}
-
-fn manifest() -> String {
-    format!("{FOLDER}/quickstart.yaml")
-}
-
-/// The annotation that requests a reconcile, as `flux reconcile` does.
-fn requested(token: &str) -> String {
-    format!("reconcile.fluxcd.io/requestedAt={token}")
 }

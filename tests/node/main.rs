@@ -32,6 +32,6 @@ fn the_chart_works_on_a_real_node() {
     installed::with_the_defaults(&node);
     installed::in_some_namespaces(&node);
     if gitops::is_requested() {
-        flux::installs_the_chart_and_deploys(&node);
+        flux::installs_the_chart(&node);
     }
 }

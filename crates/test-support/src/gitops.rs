@@ -18,7 +18,7 @@ pub const FLUX: [&str; 3] = ["source-controller", "kustomize-controller", "helm-
 pub fn is_requested() -> bool {
     match std::env::var("GITOPS").as_deref() {
         Err(_) | Ok("" | "small") => {
-            eprintln!("skipped: GITOPS=full builds Flux, Argo CD and External Secrets, and runs this test");
+            eprintln!("skipped: GITOPS=full builds Flux and Argo CD, and runs this test");
             false
         }
         Ok("full") => true,

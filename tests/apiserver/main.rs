@@ -24,6 +24,7 @@ mod pages;
 mod plan;
 mod proxies;
 mod recording;
+mod reported;
 mod requests;
 mod rewriting;
 mod rules;

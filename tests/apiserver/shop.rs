@@ -1,7 +1,6 @@
 //! A namespace with a complete set-up: a dev server as the remote, an operator that watches this namespace, a
 //! ConnectProject, and a ConnectorDeployment with a Secret.
 
-use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,19 +14,22 @@ use connect_operator::operator::clients::action_factory::ActionFactory;
 use connect_operator::operator::clients::connect_factory::HttpFactory;
 use connect_operator::operator::cluster::initial_lists::InitialLists;
 use connect_operator::operator::cluster::objects::secret;
+use connect_operator::operator::kinds::managed_kind::Object;
 use connect_operator::operator::remote::ConnectFactory;
 use connect_operator::operator::values::digest::DigestKey;
 use dev_server::{DevServer, Options};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::core::NamespaceResourceScope;
 use kube::{Api, Client, Resource};
-use serde::de::DeserializeOwned;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::cluster::Sandbox;
 use crate::operators::{self, Running};
 use crate::patience::in_time;
+use crate::reported::is_for_its_generation;
 use crate::unreliable;
 use crate::watching::awaited;
 use connect_operator::operator::deployment::persisted::PersistedState;
@@ -231,7 +233,7 @@ impl Shop {
     /// The objects of a kind in this namespace.
     pub(crate) fn api<K>(&self) -> Api<K>
     where
-        K: Resource<Scope = kube::core::NamespaceResourceScope, DynamicType = ()>,
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
     {
         Api::namespaced(self.sandbox.client.clone(), &self.sandbox.namespace)
     }
@@ -315,17 +317,15 @@ impl Shop {
 
     /// Returns the deployment once its Ready condition has this reason for its generation.
     pub(crate) async fn until_reason(&self, reason: &str) -> ConnectorDeployment {
-        let wanted = reason.to_owned();
-        self.until(reason, move |object| {
-            object.status.as_ref().is_some_and(|status| {
-                Some(status.observed_generation) == object.metadata.generation
-                    && status
-                        .conditions
-                        .iter()
-                        .any(|condition| condition.type_ == "Ready" && condition.reason == wanted)
-            })
-        })
-        .await
+        self.until_reason_of(NAME, reason).await
+    }
+
+    /// Returns an object once its Ready condition has this reason for its generation.
+    pub(crate) async fn until_reason_of<K>(&self, name: &str, reason: &str) -> K
+    where
+        K: Object + Resource<Scope = NamespaceResourceScope> + Serialize,
+    {
+        self.until_object(name, reason, |object: &K| is_for_its_generation(object, reason)).await
     }
 
     /// Returns the deployment once it satisfies `is`.
@@ -348,12 +348,7 @@ impl Shop {
     /// Returns an object once it satisfies `is`.
     pub(crate) async fn until_object<K>(&self, name: &str, what: &str, is: impl Fn(&K) -> bool) -> K
     where
-        K: Resource<Scope = kube::core::NamespaceResourceScope, DynamicType = ()>
-            + Clone
-            + Debug
-            + DeserializeOwned
-            + Send
-            + 'static,
+        K: Object + Resource<Scope = NamespaceResourceScope>,
     {
         let seen = awaited(self.api::<K>(), name, |object: Option<&K>| object.is_some_and(&is));
         let Ok(found) = in_time(seen).await else {

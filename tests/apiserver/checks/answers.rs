@@ -4,8 +4,9 @@ use connect_operator::crd::{ActionCheck, CheckOutcome};
 use dev_server::{ActionFile, Fault, FaultAnswer, Options};
 use serde_json::json;
 
-use super::{CHECK, check, has, message, outcome, reading, until_reason};
+use super::{CHECK, check, outcome, reading, until_reason};
 use crate::manifests::with_spec;
+use crate::reported::{has, message};
 use crate::shop::{Shop, fast};
 
 /// Makes every call of the action receive this response.
@@ -32,44 +33,30 @@ async fn a_redirect_is_not_followed() {
 }
 
 #[tokio::test]
-async fn a_write_that_is_answered_with_500_is_stalled() {
-    let answer = FaultAnswer { status: Some(500), ..FaultAnswer::default() };
-    let (_shop, seen) = failing(answer, true, json!({})).await;
-    assert_eq!(seen.status.as_ref().and_then(|status| status.http_status), Some(500));
-    assert!(message(&seen).contains("status 500 instead of 200"), "{}", message(&seen));
-}
-
-#[tokio::test]
-async fn a_read_that_fails_is_not_ready_but_not_stalled() {
-    let answer = FaultAnswer { body: Some(json!("<html>no JSON</html>")), status: Some(200), ..FaultAnswer::default() };
-    let (_shop, seen) = failing(answer, false, json!({})).await;
-    assert!(message(&seen).contains("not JSON. The answer: <html>no JSON"), "{}", message(&seen));
-}
-
-#[tokio::test]
-async fn a_response_of_10_mb_is_not_read_to_its_end() {
-    let answer = FaultAnswer { body_bytes: Some(10_000_000), status: Some(200), ..FaultAnswer::default() };
-    let (_shop, seen) = failing(answer, true, json!({})).await;
-    assert!(message(&seen).contains("more than 256 KiB"), "{}", message(&seen));
-    assert!(serde_json::to_string(&seen.status).unwrap().len() < 4_096, "the status stays small");
-}
-
-#[tokio::test]
-async fn a_response_that_does_not_arrive_in_time_fails() {
-    let answer = FaultAnswer { delay_ms: 3_600_000, ..FaultAnswer::default() };
-    let (_shop, seen) = failing(answer, true, json!({"timeout": "1s"})).await;
-    assert_eq!(seen.status.as_ref().and_then(|status| status.http_status), None);
-    assert!(message(&seen).contains("1s"), "{}", message(&seen));
-}
-
-#[tokio::test]
-async fn a_response_that_lacks_the_expected_json_fails_and_the_message_says_where() {
-    let expect = json!({"body": r#"{"sum": {"currencyCode": "EUR"}, "lineItems": [{"sku": "B2"}]}"#});
-    let body = json!({"sum": {"currencyCode": "EUR", "centAmount": 300}, "lineItems": [{"sku": "A1"}]});
-    let answer = FaultAnswer { body: Some(body), status: Some(200), ..FaultAnswer::default() };
-    let (_shop, seen) = failing(answer, true, json!({"expect": expect})).await;
-    let words = r#"/lineItems in the body has no element that contains {"sku":"B2"}. The answer: {"#;
-    assert!(message(&seen).starts_with(words), "{}", message(&seen));
+async fn an_unexpected_response_is_reported_and_only_a_write_is_stalled() {
+    let body = |body: serde_json::Value| FaultAnswer { body: Some(body), status: Some(200), ..FaultAnswer::default() };
+    let other = json!({"sum": {"currencyCode": "EUR", "centAmount": 300}, "lineItems": [{"sku": "A1"}]});
+    let expect = json!({"expect": {"body": r#"{"sum": {"currencyCode": "EUR"}, "lineItems": [{"sku": "B2"}]}"#}});
+    let large = FaultAnswer { body_bytes: Some(10_000_000), status: Some(200), ..FaultAnswer::default() };
+    let (same, soon) = (json!({}), json!({"timeout": "1s"}));
+    for (writes, answer, change, status, words) in [
+        (true, FaultAnswer::text(500, ""), &same, Some(500), "status 500 instead of 200"),
+        (false, body(json!("<html>no JSON</html>")), &same, Some(200), "not JSON. The answer: <html>no JSON"),
+        (true, large, &same, Some(200), "more than 256 KiB"),
+        (true, FaultAnswer { delay_ms: 3_600_000, ..FaultAnswer::default() }, &soon, None, "1s"),
+        (
+            true,
+            body(other),
+            &expect,
+            Some(200),
+            r#"/lineItems in the body has no element that contains {"sku":"B2"}. The answer: {"#,
+        ),
+    ] {
+        let (_shop, seen) = failing(answer, writes, change.clone()).await;
+        assert!(message(&seen).contains(words), "{words}: {}", message(&seen));
+        assert_eq!(seen.status.as_ref().and_then(|status| status.http_status), status, "{words}");
+        assert!(serde_json::to_string(&seen.status).unwrap().len() < 4_096, "{words}: the status stays small");
+    }
 }
 
 #[tokio::test]

@@ -7,8 +7,9 @@ use kube::Api;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use super::{CHECK, check, has, message, reading, until_reason};
+use super::{CHECK, check, reading, until_reason};
 use crate::manifests::with_spec;
+use crate::reported::{has, message};
 use crate::shop::{PROJECT, Shop, fast};
 
 fn posts(shop: &Shop) -> u64 {

@@ -41,29 +41,9 @@ fn reading(shop: &Shop) -> Value {
 
 /// Returns the check once its Ready condition has this reason for its generation.
 async fn until_reason(shop: &Shop, reason: &str) -> ActionCheck {
-    shop.until_object(CHECK, reason, |object: &ActionCheck| {
-        let status = object.status.as_ref();
-        status.is_some_and(|status| {
-            Some(status.observed_generation) == object.metadata.generation
-                && status.conditions.iter().any(|it| it.type_ == "Ready" && it.reason == reason)
-        })
-    })
-    .await
+    shop.until_reason_of(CHECK, reason).await
 }
 
 fn outcome(check: &ActionCheck) -> Option<CheckOutcome> {
     check.status.as_ref().and_then(|status| status.outcome)
-}
-
-fn message(check: &ActionCheck) -> String {
-    let conditions = check.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-    conditions.iter().find(|it| it.type_ == "Ready").map(|it| it.message.clone()).unwrap_or_default()
-}
-
-/// Whether it has a condition of this type, which is then true.
-fn has(check: &ActionCheck, type_: &str) -> bool {
-    check
-        .status
-        .as_ref()
-        .is_some_and(|status| status.conditions.iter().any(|it| it.type_ == type_ && it.status == "True"))
 }

@@ -4,23 +4,20 @@ use std::time::Duration;
 
 use clock::Clock;
 use connect_operator::crd::{ActionCheck, CheckOutcome};
-use dev_server::Options;
 use serde_json::json;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use super::{CHECK, check, has, message, outcome, reading, until_reason};
+use super::{CHECK, check, outcome, reading, until_reason};
 use crate::addresses;
 use crate::manifests::with_spec;
 use crate::patience::in_time;
+use crate::reported::{has, message};
+use crate::security::quick;
 use crate::shop::{Shop, fast};
 use crate::trouble::pace::{FINE, meanwhile};
 use crate::unreliable::{Unreliable, Which, Wrong};
-
-fn quick() -> Options {
-    Options { deploy_duration: Duration::from_millis(200), ..Options::default() }
-}
 
 /// A frontend that accepts requests and never responds.
 struct Silent {
@@ -54,6 +51,16 @@ impl Silent {
     }
 }
 
+/// A shop whose operator meets this failure of the API server after so many writes of a status, and a check in it.
+async fn failing(spared: u64, wrong: Wrong) -> (Shop, Unreliable) {
+    let mut shop = Shop::without_operator(quick(), fast()).await;
+    let (cluster, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
+    cluster.begin_after(spared, Which::StatusWrites, wrong);
+    shop.start_operator_as(client);
+    shop.sandbox.apply(&check(&shop)).await.unwrap();
+    (shop, cluster)
+}
+
 /// Number of write calls that the dev server received.
 fn sent(shop: &Shop) -> u64 {
     shop.calls("writeFrontasticActionPost") + shop.calls("writeFrontasticActionPut")
@@ -82,11 +89,7 @@ async fn a_write_is_sent_once_for_each_generation_and_survives_a_restart() {
 
 #[tokio::test]
 async fn killed_before_the_intent_is_written_it_is_sent_once() {
-    let mut shop = Shop::without_operator(quick(), fast()).await;
-    let (cluster, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
-    cluster.begin(Which::StatusWrites, Wrong::Away);
-    shop.start_operator_as(client);
-    shop.sandbox.apply(&check(&shop)).await.unwrap();
+    let (mut shop, cluster) = failing(0, Wrong::Away).await;
     cluster.until_met(1).await;
     shop.kill_operator().await;
     assert_eq!(sent(&shop), 0, "nothing is sent before its intent is stored");
@@ -97,12 +100,8 @@ async fn killed_before_the_intent_is_written_it_is_sent_once() {
 
 #[tokio::test]
 async fn killed_after_the_intent_is_written_it_is_never_sent_again() {
-    let mut shop = Shop::without_operator(quick(), fast()).await;
     // The write of the intent is stored, and the operator does not receive the response.
-    let (cluster, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
-    cluster.begin(Which::StatusWrites, Wrong::Late(Duration::from_hours(1)));
-    shop.start_operator_as(client);
-    shop.sandbox.apply(&check(&shop)).await.unwrap();
+    let (mut shop, _cluster) = failing(0, Wrong::Late(Duration::from_hours(1))).await;
     shop.until_object(CHECK, "the intent", |object: &ActionCheck| outcome(object) == Some(CheckOutcome::Sent)).await;
     shop.kill_operator().await;
     shop.start_operator();
@@ -116,11 +115,7 @@ async fn killed_after_the_intent_is_written_it_is_never_sent_again() {
 
 #[tokio::test]
 async fn a_call_whose_intent_is_stored_is_sent_although_the_response_to_that_write_is_lost() {
-    let mut shop = Shop::without_operator(quick(), fast()).await;
-    let (cluster, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
-    cluster.begin(Which::StatusWrites, Wrong::Lost);
-    shop.start_operator_as(client);
-    shop.sandbox.apply(&check(&shop)).await.unwrap();
+    let (shop, cluster) = failing(0, Wrong::Lost).await;
     cluster.until_met(1).await;
     cluster.end();
     until_reason(&shop, "CheckPassed").await;
@@ -145,12 +140,8 @@ async fn killed_while_the_answer_is_awaited_it_is_never_sent_again() {
 
 #[tokio::test]
 async fn killed_after_the_answer_it_is_never_sent_again() {
-    let mut shop = Shop::without_operator(quick(), fast()).await;
-    let (cluster, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
     // The intent is stored, and the result is not.
-    cluster.begin_after(1, Which::StatusWrites, Wrong::Away);
-    shop.start_operator_as(client);
-    shop.sandbox.apply(&check(&shop)).await.unwrap();
+    let (mut shop, cluster) = failing(1, Wrong::Away).await;
     cluster.until_met(1).await;
     assert_eq!(sent(&shop), 1, "the call was answered");
     shop.kill_operator().await;
@@ -161,11 +152,7 @@ async fn killed_after_the_answer_it_is_never_sent_again() {
 
 #[tokio::test]
 async fn an_answer_is_written_even_if_labels_changed_or_the_cluster_failed_meanwhile() {
-    let mut shop = Shop::without_operator(quick(), fast()).await;
-    let (cluster, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
-    cluster.begin_after(1, Which::StatusWrites, Wrong::Refused(500, "InternalError"));
-    shop.start_operator_as(client);
-    shop.sandbox.apply(&check(&shop)).await.unwrap();
+    let (shop, cluster) = failing(1, Wrong::Refused(500, "InternalError")).await;
     shop.until_object(CHECK, "the intent", |object: &ActionCheck| outcome(object) == Some(CheckOutcome::Sent)).await;
     shop.sandbox.change(&check(&shop), &json!({"metadata": {"labels": {"a": "b"}}})).await.unwrap();
     cluster.until_met(1).await;

@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
-use super::{check, has, message, until_reason};
+use super::{check, until_reason};
 use crate::manifests::with_spec;
+use crate::reported::{has, message};
 use crate::shop::Shop;
 
 #[tokio::test]

@@ -2,15 +2,17 @@
 //! tests has a cluster of its own.
 
 use std::collections::BTreeMap;
-use std::fmt::Debug;
 
 use connect_operator::crd::{self, ActionCheck, ClusterConnectProject, ConnectorDeployment, ConnectorStaged};
 use connect_operator::names;
+use connect_operator::operator::kinds::managed_kind::Object;
 use dev_server::{Fault, FaultAnswer};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{DeleteParams, Patch, PatchParams};
-use kube::{Api, ResourceExt as _};
+use kube::core::NamespaceResourceScope;
+use kube::{Api, Resource, ResourceExt as _};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::chart::rights::give;
@@ -89,17 +91,8 @@ fn calls(shop: &Shop) -> BTreeMap<String, u64> {
 }
 
 /// Returns once a kind without a deployment of its own reports that its namespace is not allowed.
-async fn until_denied<K>(shop: &Shop, name: &str, conditions: impl Fn(&K) -> Option<&Vec<Condition>>)
-where
-    K: kube::Resource<Scope = kube::core::NamespaceResourceScope, DynamicType = ()>
-        + Clone
-        + Debug
-        + serde::de::DeserializeOwned
-        + Send
-        + 'static,
-{
-    let denied = |object: &K| conditions(object).is_some_and(|it| ready(it).0 == "ProjectNotAllowed");
-    shop.until_object(name, "denied", denied).await;
+async fn until_denied<K: Object + Resource<Scope = NamespaceResourceScope> + Serialize>(shop: &Shop, name: &str) {
+    shop.until_reason_of::<K>(name, "ProjectNotAllowed").await;
 }
 
 #[tokio::test]
@@ -124,8 +117,8 @@ async fn rule_29_a_namespace_uses_a_shared_project_only_while_it_is_allowed() {
         "action": {"namespace": "cart", "name": "getCart"}, "extensionVersion": "1.4.0"});
     shop.sandbox.apply(&named("ActionCheck", "cart", check)).await.unwrap();
     let denied = shop.until_reason("ProjectNotAllowed").await;
-    until_denied(&shop, "kit", |object: &ConnectorStaged| object.status.as_ref().map(|it| &it.conditions)).await;
-    until_denied(&shop, "cart", |object: &ActionCheck| object.status.as_ref().map(|it| &it.conditions)).await;
+    until_denied::<ConnectorStaged>(&shop, "kit").await;
+    until_denied::<ActionCheck>(&shop, "cart").await;
     assert_eq!(denied.finalizers(), [""; 0], "there is nothing that a finalizer would protect");
     for (kind, name) in [("connectorstaged", "kit"), ("actioncheck", "cart")] {
         shop.sandbox.succeed(&["delete", kind, name], "").await;

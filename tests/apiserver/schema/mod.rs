@@ -8,6 +8,7 @@ mod tables;
 use serde_json::{Value, json};
 
 use crate::manifests;
+use crate::staged::kit;
 
 /// A small manifest of this kind.
 fn small(kind: &str, name: &str) -> Value {
@@ -22,8 +23,14 @@ fn small(kind: &str, name: &str) -> Value {
                 "method": "GET", "locale": "en-GB", "extensionVersion": "1.4.0",
             },
         }),
+        "ConnectorStaged" => with_name(kit(), name),
         _ => manifests::project(name),
     };
     manifest["kind"] = json!(kind);
+    manifest
+}
+
+fn with_name(mut manifest: Value, name: &str) -> Value {
+    manifest["metadata"]["name"] = json!(name);
     manifest
 }

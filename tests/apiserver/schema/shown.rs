@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::small;
 use crate::cluster::Sandbox;
 use crate::manifests::{FULL, MINIMAL, deployment, documents, project, with_spec};
+use crate::patience::in_time;
 
 #[tokio::test]
 async fn the_committed_crds_equal_those_of_the_code_after_kubectl_apply() {
@@ -234,6 +235,9 @@ async fn two_managers_own_different_values_of_one_list() {
 #[tokio::test]
 async fn kubectl_explains_every_field() {
     let sandbox = Sandbox::new().await;
+    // The API server publishes the schemas a moment after it serves the kinds.
+    let published = async { while !sandbox.kubectl(&["explain", "ctp.spec"], "").await.status.success() {} };
+    in_time(published).await.expect("the schemas are published");
     for (field, words) in [
         ("cdep", "deletes the deployment, unless deletionPolicy says otherwise"),
         ("cdep.spec.deletionPolicy", "Default: Orphan for type production, else Delete"),

@@ -69,7 +69,7 @@ async fn what_must_be_refused_is_refused_with_what_to_do() {
         }
     }
     let counted = rows.iter().map(|(kind, rows)| format!("{kind} {rows}")).collect::<Vec<_>>();
-    assert_eq!(counted.len(), 4, "{counted:?}");
+    assert_eq!(counted.len(), 5, "{counted:?}");
 }
 
 #[tokio::test]

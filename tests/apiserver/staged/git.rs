@@ -8,7 +8,8 @@ use connect_operator::crd::ConnectorStaged;
 use dev_server::Options;
 use serde_json::json;
 
-use super::{apply, change, message, record, until_reason};
+use super::{apply, change, record, until_reason};
+use crate::reported::message;
 use crate::shop::{Shop, fast};
 
 fn git(folder: &Path, arguments: &[&str]) {

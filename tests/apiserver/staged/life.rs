@@ -6,7 +6,8 @@ use connect_api::model::ConnectorUpdateAction;
 use connect_operator::crd::{ConnectorStaged, ConnectorStagedStatus, PreviewPermission, StagedCallKind};
 use serde_json::json;
 
-use super::{apply, change, has, message, open, record, until_reason, updates};
+use super::{apply, change, open, record, until_reason, updates};
+use crate::reported::{has, message};
 
 /// Returns the call of which no response was recorded.
 fn begun(status: &ConnectorStagedStatus) -> Option<StagedCallKind> {

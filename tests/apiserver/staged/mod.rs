@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use connect_api::model::ConnectorStaged as Record;
 use connect_operator::crd::ConnectorStaged;
-use connect_operator::operator::reporting::conditions::ready_message;
 use dev_server::{Options, Variant};
 use serde_json::{Value, json};
 
@@ -64,13 +63,7 @@ async fn change(shop: &Shop, change: &Value) {
 
 /// Returns the staged connector once its Ready condition has this reason for its generation.
 async fn until_reason(shop: &Shop, reason: &str) -> ConnectorStaged {
-    shop.until_object(KIT, reason, |object: &ConnectorStaged| {
-        object.status.as_ref().is_some_and(|status| {
-            Some(status.observed_generation) == object.metadata.generation
-                && status.conditions.iter().any(|it| it.type_ == "Ready" && it.reason == reason)
-        })
-    })
-    .await
+    shop.until_reason_of(KIT, reason).await
 }
 
 /// The staged connectors of the remote that have the key.
@@ -89,14 +82,4 @@ fn record(shop: &Shop) -> Record {
 
 fn updates(shop: &Shop) -> u64 {
     shop.calls("updateConnectorStagedById")
-}
-
-fn message(object: &ConnectorStaged) -> String {
-    object.status.as_ref().and_then(|status| ready_message(&status.conditions)).unwrap_or_default().to_owned()
-}
-
-/// Whether it has a condition of this type that is true.
-fn has(object: &ConnectorStaged, type_: &str) -> bool {
-    let conditions = object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-    conditions.iter().any(|condition| condition.type_ == type_ && condition.status == "True")
 }

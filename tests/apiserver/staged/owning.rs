@@ -4,9 +4,10 @@ use connect_operator::crd::{ConnectProject, ConnectorStaged};
 use kube::api::{Api, DeleteParams};
 use serde_json::json;
 
-use super::{KIT, apply, change, has, kit, message, open, record, records, until_reason, updates};
+use super::{KIT, apply, change, kit, open, record, records, until_reason, updates};
 use crate::manifests::with_spec;
 use crate::patience::in_time;
+use crate::reported::{has, message};
 use crate::shop::{PROJECT, Shop};
 use crate::watching::awaited;
 

@@ -5,9 +5,10 @@ use kube::api::DeleteParams;
 use serde_json::json;
 
 use super::deploying::preview;
-use super::{apply, change, message, open, record, until_reason};
+use super::{apply, change, open, record, until_reason};
 use crate::checks::{CHECK, check};
 use crate::manifests::with_spec;
+use crate::reported::message;
 use crate::shop::NAME;
 
 /// Waits until the tag is not published, with a message that contains `words`.

@@ -1,10 +1,11 @@
 //! Specs that cannot work, and refusals of the service: a reason that names the fix, and no retry loop.
 
 use connect_operator::crd::ConnectorStaged;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{KIT, apply, change, has, kit, message, open, record, until_reason, updates};
+use super::{KIT, apply, change, kit, open, record, until_reason, updates};
 use crate::manifests::with_spec;
+use crate::reported::{has, message};
 
 #[tokio::test]
 async fn a_failure_is_reported_with_its_report_and_retried_only_after_a_change() {
@@ -90,33 +91,4 @@ async fn a_change_that_no_update_can_make_is_refused_with_a_reason() {
     change(&shop, &json!({"spec": {"supportedRegions": ["us-central1.gcp"]}})).await;
     until_reason(&shop, "Staged").await;
     assert_eq!(record(&shop).supported_regions, ["us-central1.gcp"]);
-}
-
-#[tokio::test]
-async fn a_manifest_that_can_never_work_is_refused_by_the_schema() {
-    let shop = open(&[]).await;
-    for (case, change, hint) in [
-        (
-            "credentials in the address",
-            json!({"repository": {"url": "https://me:pw@example.com/a.git"}}),
-            "repository.url",
-        ),
-        ("a tag with blanks", json!({"repository": {"tag": "v 1"}}), "repository.tag"),
-        ("no e-mail", json!({"creator": {"email": ""}}), "creator.email"),
-        ("a project without a region", json!({"privateProjects": ["demo"]}), "privateProjects"),
-        ("a project twice", json!({"privateProjects": ["a.b:demo", "a.b:demo"]}), "duplicate entries"),
-        ("no contributors", json!({"creator": {"noOfContributors": 0}}), "noOfContributors"),
-        ("too often", json!({"interval": "1s"}), "interval must be at least 30s"),
-        ("an unknown way to publish", json!({"publish": "Public"}), "publish"),
-        (
-            "a proof that needs a permission that is not requested",
-            json!({"publish": "Private", "publishAfter": {"deploymentRef": {"name": "preview"}}}),
-            "set previewable to true",
-        ),
-        ("a key with a dot", json!({"key": "my.kit"}), "spec.key"),
-    ] {
-        let change: Value = change;
-        let error = shop.sandbox.apply(&with_spec(kit(), &change)).await.unwrap_err();
-        assert!(error.contains(hint), "{case}: {error}");
-    }
 }

@@ -1,15 +1,13 @@
-//! The remote refuses connections, requests a pause, or returns an unknown status.
+//! The remote requests a pause, or returns an unknown status.
 
 use std::time::Duration;
 
 use clock::between;
 use connect_api::model::DeploymentStatus;
 use connect_operator::names;
-use dev_server::{DevServer, FaultAnswer, FaultEffect, Options};
+use dev_server::{FaultAnswer, FaultEffect};
 
 use super::faults::lifecycle_with;
-use super::pace::{FINE, meanwhile, pass, stepped};
-use crate::addresses;
 use crate::shop::Shop;
 
 /// Steps of the clock within which a call may have been in flight when the pause was requested.
@@ -31,47 +29,6 @@ async fn nothing_is_sent_before_retry_after_is_over() {
         }
     });
     futures::future::join_all(lives).await;
-}
-
-/// Stops the remote, runs `done`, and starts the remote again on its port with its former state. Nobody else gets the port
-/// meanwhile.
-async fn while_away(shop: &mut Shop, options: &Options, done: impl AsyncFnOnce(&Shop)) {
-    let address = shop.dev.address();
-    let elsewhere = DevServer::start(Options::default(), shop.clock.clone()).await.unwrap();
-    std::mem::replace(&mut shop.dev, elsewhere).stop().await.unwrap();
-    let held = addresses::closed_at(address).unwrap();
-    done(shop).await;
-    pass(&shop.clock, FINE, Duration::from_secs(30)).await;
-    shop.dev = DevServer::start_on(held.listen(64).unwrap(), options.clone(), shop.clock.clone()).await.unwrap();
-}
-
-#[tokio::test]
-async fn a_remote_that_refuses_connections_is_waited_for() {
-    let folder = tempfile::tempdir().unwrap();
-    let state_file = Some(folder.path().join("state.json"));
-    let options = Options { deploy_duration: Duration::from_secs(5), state_file, ..Options::default() };
-    let mut shop = Shop::with(options.clone(), stepped()).await;
-    shop.put_token("first-token-of-the-shop").await;
-
-    while_away(&mut shop, &options, async |shop| {
-        shop.sandbox.apply(&shop.deployment()).await.unwrap();
-        meanwhile(&shop.clock, FINE, shop.until_reason("ServiceUnavailable")).await;
-    })
-    .await;
-    meanwhile(&shop.clock, FINE, shop.until_reason("Deployed")).await;
-
-    while_away(&mut shop, &options, async |shop| {
-        shop.put_token("second-token-of-the-shop").await;
-        meanwhile(&shop.clock, FINE, shop.until_reason("ServiceUnavailable")).await;
-    })
-    .await;
-    meanwhile(&shop.clock, FINE, shop.until_reason("Deployed")).await;
-    let versions: Vec<_> = shop.dev.world().all(shop.clock.now()).iter().map(|live| live.version).collect();
-    assert_eq!(versions, [2], "one create, one redeploy");
-
-    while_away(&mut shop, &options, async |shop| shop.delete().await).await;
-    meanwhile(&shop.clock, FINE, shop.until_gone()).await;
-    assert!(shop.dev.world().all(shop.clock.now()).is_empty());
 }
 
 #[tokio::test]

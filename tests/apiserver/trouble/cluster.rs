@@ -14,9 +14,9 @@ use serde_json::json;
 
 use super::pace::{FINE, SLOW, meanwhile, pass, stepped, until_called};
 use crate::rules::is;
-use crate::shop::state;
-use crate::shop::{NAME, PROJECT, Shop};
-use crate::unreliable::{Unreliable, Which, Wrong};
+use crate::shop::{NAME, PROJECT, Shop, state};
+use crate::unreliable::{Unreliable, WATCHES, Which, Wrong};
+use Begins::{AtFirst, InRedeploy, OfCreate};
 
 /// A remote whose deployments take a while.
 pub(super) fn options() -> Options {
@@ -54,68 +54,64 @@ pub(crate) fn left(shop: &Shop, case: &str, redeploys: i64) {
     assert_eq!(shop.calls("createDeployment"), 1, "{case}");
 }
 
-#[tokio::test]
-async fn an_operation_that_cannot_be_written_is_not_sent_and_a_lost_response_sends_once() {
-    let rows = [
-        ("conflict", Wrong::Refused(409, "Conflict"), 0),
-        ("quota, or forbidden", Wrong::Refused(403, "Forbidden"), 0),
-        ("a webhook that fails", Wrong::Refused(500, "InternalError"), 0),
-        ("too many requests", Wrong::Refused(429, "TooManyRequests"), 0),
-        ("no connection", Wrong::Away, 0),
-        ("written, and the response lost", Wrong::Lost, 0),
-    ];
-    let lives = rows.map(|(case, wrong, sent)| async move {
-        let (shop, unreliable) = shop().await;
-        unreliable.begin(Which::Writes, wrong);
-        shop.sandbox.apply(&shop.deployment()).await.unwrap();
-        meanwhile(&shop.clock, FINE, unreliable.until_met(2)).await;
-        assert_eq!(shop.calls("createDeployment"), sent, "{case}: before the operation is known to be stored");
-        unreliable.end();
-        until_live(&shop).await;
-        left(&shop, case, 0);
-    });
-    futures::future::join_all(lives).await;
+/// When requests begin to fail.
+#[derive(Clone, Copy)]
+enum Begins {
+    /// Before the resource is applied, so that its operation cannot be stored.
+    AtFirst,
+    /// Once the create is planned: the operation is stored before its call, so only what became of it cannot be written.
+    OfCreate,
+    /// Once a redeploy is planned, until long after its call: the machine's clock times the retries of reconciles that
+    /// failed, so minutes of the stepped clock pass. The plain value proves the redeploy.
+    InRedeploy,
 }
 
-/// The operation is stored before its call, so only what became of it cannot be written.
-#[tokio::test]
-async fn a_create_whose_status_cannot_be_written_is_sent_once() {
-    let rows = [Wrong::Refused(403, "Forbidden"), Wrong::Refused(500, "InternalError"), Wrong::Away];
-    let lives = rows.map(|wrong| async move {
-        let (shop, unreliable) = shop().await;
-        shop.sandbox.apply(&shop.deployment()).await.unwrap();
-        let planned = shop.until("planned", |object| state(object).operation.is_some());
-        meanwhile(&shop.clock, FINE, planned).await;
-        // Counted from here on.
-        unreliable.begin(Which::StatusWrites, wrong);
-        meanwhile(&shop.clock, FINE, unreliable.until_met(3)).await;
-        assert_eq!(shop.calls("createDeployment"), 1, "{wrong:?}");
-        unreliable.end();
-        until_live(&shop).await;
-        left(&shop, &format!("{wrong:?}"), 0);
-    });
-    futures::future::join_all(lives).await;
-}
+/// Longer than a call may take: an operation whose write is confirmed after that time may not be sent any more.
+const TOO_LATE: Duration = Duration::from_secs(31);
+
+/// When it begins, how many requests fail, and how.
+const ROWS: [(Begins, u64, Wrong); 12] = [
+    (AtFirst, 2, Wrong::Refused(409, "Conflict")),
+    (AtFirst, 2, Wrong::Refused(403, "Forbidden")),
+    (AtFirst, 2, Wrong::Refused(500, "InternalError")),
+    (AtFirst, 2, Wrong::Refused(429, "TooManyRequests")),
+    (AtFirst, 2, Wrong::Away),
+    (AtFirst, 2, Wrong::Lost),
+    (AtFirst, 3, Wrong::Late(TOO_LATE)),
+    (OfCreate, 3, Wrong::Refused(403, "Forbidden")),
+    (OfCreate, 3, Wrong::Refused(500, "InternalError")),
+    (OfCreate, 3, Wrong::Away),
+    (InRedeploy, 2, Wrong::Refused(500, "InternalError")),
+    (InRedeploy, 2, Wrong::Away),
+];
 
 #[tokio::test]
-async fn a_response_of_the_remote_that_cannot_be_stored_is_recovered() {
-    let rows = [("refused", Wrong::Refused(500, "InternalError")), ("no connection", Wrong::Away)];
-    let lives = rows.map(|(case, wrong)| async move {
+async fn an_operation_that_cannot_be_stored_is_not_sent_and_one_whose_outcome_cannot_is_sent_once() {
+    let lives = ROWS.map(|(from, times, wrong)| async move {
         let (shop, unreliable) = shop().await;
-        shop.sandbox.apply(&shop.deployment()).await.unwrap();
-        until_live(&shop).await;
-        // From the moment at which the redeploy is planned until long after its call: the machine's clock times the
-        // retries of reconciles that failed, so minutes of the stepped clock pass. The plain value proves the redeploy.
-        let mut changed = shop.deployment();
-        changed["spec"]["configurations"][0]["standardConfiguration"][0]["value"] = json!("debug");
-        shop.sandbox.apply(&changed).await.unwrap();
-        let planned = shop.until("planned", |object| state(object).operation.is_some());
-        meanwhile(&shop.clock, FINE, planned).await;
-        unreliable.begin(Which::StatusWrites, wrong);
-        meanwhile(&shop.clock, FINE, unreliable.until_met(2)).await;
+        let planned = || shop.until("planned", |object| state(object).operation.is_some());
+        let mut manifest = shop.deployment();
+        match from {
+            AtFirst => unreliable.begin(Which::Writes, wrong),
+            OfCreate => {}
+            InRedeploy => {
+                shop.sandbox.apply(&manifest).await.unwrap();
+                until_live(&shop).await;
+                manifest["spec"]["configurations"][0]["standardConfiguration"][0]["value"] = json!("debug");
+            }
+        }
+        shop.sandbox.apply(&manifest).await.unwrap();
+        if !matches!(from, AtFirst) {
+            meanwhile(&shop.clock, FINE, planned()).await;
+            // Counted from here on.
+            unreliable.begin(Which::StatusWrites, wrong);
+        }
+        meanwhile(&shop.clock, FINE, unreliable.until_met(times)).await;
+        let created = u64::from(!matches!(from, AtFirst));
+        assert_eq!(shop.calls("createDeployment"), created, "{wrong:?}: nothing before its operation is stored");
         unreliable.end();
         until_live(&shop).await;
-        left(&shop, case, 1);
+        left(&shop, &format!("{wrong:?}"), i64::from(matches!(from, InRedeploy)));
     });
     futures::future::join_all(lives).await;
 }
@@ -144,64 +140,37 @@ async fn rule_06_a_response_that_cannot_be_stored_for_minutes_is_not_lost() {
     futures::future::join_all(lives).await;
 }
 
+/// The watches end, and no watch shows the change that follows.
 #[tokio::test]
-async fn an_api_server_that_is_unavailable_for_minutes_only_delays() {
-    let (shop, unreliable) = shop().await;
-    shop.sandbox.apply(&shop.deployment()).await.unwrap();
-    until_live(&shop).await;
-    unreliable.begin(Which::All, Wrong::Away);
-    unreliable.cut_watches();
-    unreliable.until_met(1).await;
-    shop.put_token("second-token-of-the-shop").await;
-    pass(&shop.clock, FINE, Duration::from_mins(5)).await;
-    assert_eq!(shop.calls("updateDeploymentById"), 0, "nothing can be stored, so nothing is sent");
-    unreliable.end();
-    let redeployed = async {
-        while shop.calls("updateDeploymentById") == 0 {
-            shop.clock.sleep(FINE).await;
+async fn a_change_that_no_watch_shows_is_deployed_once_the_api_server_is_there_again() {
+    let rows = [
+        ("no connection", Which::All, Wrong::Away, 1, 5),
+        ("expired versions, as a status", Which::Watches, Wrong::Refused(410, "Expired"), 3, 0),
+        ("expired versions, as an event", Which::Watches, Wrong::Expired, WATCHES, 0),
+    ];
+    let lives = rows.map(|(case, which, wrong, times, minutes)| async move {
+        let (shop, unreliable) = shop().await;
+        shop.sandbox.apply(&shop.deployment()).await.unwrap();
+        until_live(&shop).await;
+        unreliable.begin(which, wrong);
+        unreliable.cut_watches();
+        unreliable.until_met(times).await;
+        shop.put_token("second-token-of-the-shop").await;
+        pass(&shop.clock, FINE, Duration::from_mins(minutes)).await;
+        if matches!(which, Which::All) {
+            assert_eq!(shop.calls("updateDeploymentById"), 0, "{case}: nothing can be stored, so nothing is sent");
         }
-    };
-    meanwhile(&shop.clock, FINE, redeployed).await;
-    until_live(&shop).await;
-    left(&shop, "away", 1);
-}
-
-#[tokio::test]
-async fn a_watch_that_has_expired_starts_again_and_misses_nothing() {
-    let (shop, unreliable) = shop().await;
-    shop.sandbox.apply(&shop.deployment()).await.unwrap();
-    until_live(&shop).await;
-    unreliable.begin(Which::Watches, Wrong::Refused(410, "Expired"));
-    unreliable.cut_watches();
-    unreliable.until_met(3).await;
-    // No watch shows this change.
-    shop.put_token("second-token-of-the-shop").await;
-    unreliable.end();
-    let redeployed = async {
-        while shop.calls("updateDeploymentById") == 0 {
-            shop.clock.sleep(FINE).await;
-        }
-    };
-    meanwhile(&shop.clock, FINE, redeployed).await;
-    until_live(&shop).await;
-    left(&shop, "410", 1);
+        unreliable.end();
+        until_called(&shop, "updateDeploymentById", 1).await;
+        until_live(&shop).await;
+        left(&shop, case, 1);
+    });
+    futures::future::join_all(lives).await;
 }
 
 async fn remove_finalizers(shop: &Shop) {
     let change = Patch::Merge(json!({"metadata": {"finalizers": null}}));
     shop.api::<ConnectorDeployment>().patch(NAME, &PatchParams::default(), &change).await.unwrap();
-}
-
-#[tokio::test]
-async fn a_finalizer_that_was_removed_by_hand_is_added_again_and_nothing_is_sent() {
-    let (shop, _) = shop().await;
-    shop.sandbox.apply(&shop.deployment()).await.unwrap();
-    until_live(&shop).await;
-    remove_finalizers(&shop).await;
-    let held = shop.until("the finalizer", |object| object.finalizers().iter().any(|name| name == names::FINALIZER));
-    meanwhile(&shop.clock, FINE, held).await;
-    until_live(&shop).await;
-    left(&shop, "finalizer", 0);
 }
 
 /// Without it, the project would go while resources use it.

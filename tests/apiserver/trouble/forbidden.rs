@@ -3,9 +3,8 @@
 use connect_operator::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use connect_operator::names;
 use connect_operator::operator::deployment::state::shown;
-use k8s_openapi::api::core::v1::{ConfigMap, ResourceQuota};
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
 use super::cluster::options;
@@ -15,6 +14,7 @@ use crate::cluster::Sandbox;
 use crate::manifests::with_spec;
 use crate::security::client_of;
 use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop};
+use crate::staged::{KIT, kit};
 
 const ACCOUNT: &str = "connect-operator";
 const OUTPUTS: &str = "outputs";
@@ -73,13 +73,6 @@ fn named(kind: &str, name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "connect-operator.io/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec})
 }
 
-fn staged() -> Value {
-    let repository = json!({"url": "https://github.com/example/demo-kit.git", "tag": "1.0.0"});
-    let spec = json!({"projectRef": {"name": PROJECT}, "key": "kit", "name": "Kit", "repository": repository,
-        "creator": {"email": "dev@example.com"}, "integrationTypes": ["tax"]});
-    named("ConnectorStaged", "kit", &spec)
-}
-
 #[tokio::test]
 async fn a_missing_right_is_reported_and_used_once_it_is_granted() {
     let mut shop = closed().await;
@@ -118,26 +111,6 @@ async fn a_missing_right_is_reported_and_used_once_it_is_granted() {
     until_reported_with::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
     assert!(shop.api::<ConfigMap>().get_opt(OUTPUTS).await.unwrap().is_some());
     assert_eq!(shop.calls("createDeployment"), 1);
-}
-
-#[tokio::test]
-async fn an_exhausted_quota_is_reported_and_live_deployments_stay() {
-    let mut shop = closed().await;
-    let quota = json!({"metadata": {"name": "none"}, "spec": {"hard": {"count/configmaps": "0"}}});
-    let quotas = shop.api::<ResourceQuota>();
-    quotas.create(&PostParams::default(), &serde_json::from_value(quota).unwrap()).await.unwrap();
-    let used = json!({"status": {"hard": {"count/configmaps": "0"}, "used": {"count/configmaps": "0"}}});
-    quotas.patch_status("none", &PatchParams::default(), &Patch::Merge(used)).await.unwrap();
-    shop.sandbox.apply(&shop.project()).await.unwrap();
-    shop.sandbox.apply(&with_outputs(&shop)).await.unwrap();
-    shop.start_operator();
-    let words = ["create ConfigMap outputs", "exceeded quota: none"];
-    let live = until_reported_with::<ConnectorDeployment>(&shop, NAME, "KubernetesError", &words).await.status.unwrap();
-    let live = shown(&live);
-    assert!(live.applied.is_some() && live.operation.is_none(), "{live:?}");
-    quotas.delete("none", &DeleteParams::default()).await.unwrap();
-    until_reported_with::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
-    assert_eq!((shop.calls("createDeployment"), shop.calls("updateDeploymentById")), (1, 0));
 }
 
 /// A policy that refuses every finalizer in the namespace of `shop`, but not that of its project.
@@ -188,7 +161,7 @@ async fn a_policy_that_refuses_the_finalizer_is_reported_on_every_kind_and_nothi
     let mut of_other = shop.deployment();
     of_other["metadata"]["name"] = json!("of-other");
     of_other["spec"]["projectRef"]["name"] = json!("other");
-    for manifest in [shop.project(), other, with_outputs(&shop), of_other, staged()] {
+    for manifest in [shop.project(), other, with_outputs(&shop), of_other, kit()] {
         shop.sandbox.apply(&manifest).await.unwrap();
     }
     shop.start_operator();
@@ -196,12 +169,12 @@ async fn a_policy_that_refuses_the_finalizer_is_reported_on_every_kind_and_nothi
     until_reported_with::<ConnectProject>(&shop, "other", "KubernetesError", &words).await;
     until_reported_with::<ConnectorDeployment>(&shop, NAME, "KubernetesError", &words).await;
     until_reported_with::<ConnectorDeployment>(&shop, "of-other", "ProjectNotReady", &words).await;
-    until_reported_with::<ConnectorStaged>(&shop, "kit", "KubernetesError", &words).await;
+    until_reported_with::<ConnectorStaged>(&shop, KIT, "KubernetesError", &words).await;
     assert_eq!((shop.calls("createDeployment"), shop.calls("createConnectorStaged")), (0, 0));
     let binding = ["delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", &shop.sandbox.namespace];
     shop.sandbox.succeed(&binding, "").await;
     until_reported_with::<ConnectProject>(&shop, "other", "Available", &[]).await;
     until_reported_with::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
     until_reported_with::<ConnectorDeployment>(&shop, "of-other", "Deployed", &[]).await;
-    until_reported_with::<ConnectorStaged>(&shop, "kit", "Staged", &[]).await;
+    until_reported_with::<ConnectorStaged>(&shop, KIT, "Staged", &[]).await;
 }

@@ -21,9 +21,9 @@ use crate::unreliable::{Hold, Unreliable};
 
 /// Long enough for a real response on a slow machine.
 const LIMITS: Limits = Limits {
-    answer: Duration::from_secs(20),
+    answer: Duration::from_secs(10),
     silence: Duration::from_mins(2),
-    ping: Duration::from_secs(20),
+    ping: Duration::from_secs(10),
     namespaces: 1,
     repeats: false,
 };
@@ -129,29 +129,48 @@ async fn many_requests_and_watches_share_few_connections() {
     drop(watches);
 }
 
-#[tokio::test]
-async fn silent_connections_are_closed_and_no_event_is_missed() {
+/// A shop with a live deployment, whose operator reaches the API server on this road, with a client that fails on demand.
+async fn live() -> (Shop, Road, Unreliable) {
     let mut shop = Shop::open().await;
     shop.stop_operator().await;
     let (road, client) = client(&shop, LIMITS).await;
+    let (unreliable, client) = Unreliable::client(&client, &shop.clock);
     shop.start_operator_as(client);
     shop.put_token("first-token-of-the-shop").await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     shop.until_reason("Deployed").await;
+    (shop, road, unreliable)
+}
 
-    road.lose_all();
+async fn change(shop: &Shop) {
     let mut changed = shop.deployment();
     changed["spec"]["configurations"][0]["standardConfiguration"][0]["value"] = json!("debug");
     shop.sandbox.apply(&changed).await.unwrap();
+}
+
+async fn until_redeployed(shop: &Shop) {
     let redeployed = async {
         while shop.calls("updateDeploymentById") == 0 {
-            shop.clock.sleep(Duration::from_millis(100)).await;
+            tokio::time::sleep(Duration::from_millis(100)).await;
         }
     };
     in_time(redeployed).await.expect("the change is deployed");
     shop.until_reason("Deployed").await;
-    assert_eq!(shop.calls("createDeployment"), 1);
-    assert_eq!(shop.calls("updateDeploymentById"), 1);
+    assert_eq!(shop.sent(), [1, 1, 0]);
+}
+
+/// At the same time, because both spend most of their time waiting.
+#[tokio::test]
+async fn what_is_sent_into_silence_ends_and_is_repeated() {
+    futures::future::join(silent_connections_are_closed(), a_request_of_a_reconcile_ends()).await;
+}
+
+/// And no event is missed.
+async fn silent_connections_are_closed() {
+    let (shop, road, _unreliable) = live().await;
+    road.lose_all();
+    change(&shop).await;
+    until_redeployed(&shop).await;
 }
 
 /// The number of reconciles of deployments that ended because the API server did not answer.
@@ -161,23 +180,14 @@ fn without_answer(shop: &Shop) -> u64 {
     page.lines().find_map(|found| found.strip_prefix(line)).map_or(0, |count| count.parse().unwrap())
 }
 
-#[tokio::test]
-async fn a_request_of_a_reconcile_ends_although_nothing_arrives_and_is_repeated() {
-    let mut shop = Shop::open().await;
-    shop.stop_operator().await;
-    let (road, client) = client(&shop, LIMITS).await;
-    let (unreliable, client) = Unreliable::client(&client, &shop.clock);
-    shop.start_operator_as(client);
-    shop.put_token("first-token-of-the-shop").await;
-    shop.sandbox.apply(&shop.deployment()).await.unwrap();
-    shop.until_reason("Deployed").await;
+/// Although nothing arrives.
+async fn a_request_of_a_reconcile_ends() {
+    let (shop, road, unreliable) = live().await;
     assert_eq!(without_answer(&shop), 0);
 
     // The operation of the redeploy is about to be written when the connection is lost.
     unreliable.hold(Hold::DeploymentStatuses);
-    let mut changed = shop.deployment();
-    changed["spec"]["configurations"][0]["standardConfiguration"][0]["value"] = json!("debug");
-    shop.sandbox.apply(&changed).await.unwrap();
+    change(&shop).await;
     unreliable.until_held(1).await;
     road.lose_everything();
     unreliable.release();
@@ -193,12 +203,5 @@ async fn a_request_of_a_reconcile_ends_although_nothing_arrives_and_is_repeated(
     }
 
     road.forward_again();
-    let redeployed = async {
-        while shop.calls("updateDeploymentById") == 0 {
-            shop.clock.sleep(Duration::from_millis(100)).await;
-        }
-    };
-    in_time(redeployed).await.expect("the change is deployed");
-    shop.until_reason("Deployed").await;
-    assert_eq!((shop.calls("createDeployment"), shop.calls("updateDeploymentById")), (1, 1));
+    until_redeployed(&shop).await;
 }

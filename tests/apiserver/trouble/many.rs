@@ -22,7 +22,7 @@ use crate::rules::is;
 use crate::shop::Shop;
 use crate::shop::state;
 
-pub(super) const MANY: usize = 50;
+const MANY: usize = 50;
 
 /// Number of requests for each resource until all are Ready and annotated. Lower one whenever that becomes possible.
 const UNTIL_READY: [(&str, usize); 6] = [
@@ -80,7 +80,7 @@ async fn fifty_deployments_cost_the_minimum_and_nothing_while_nothing_changes() 
     // Resources that are applied earlier read it again and again until then.
     meanwhile(&shop.clock, FINE, shop.until_available()).await;
     shop.put_token("first-token-of-the-shop").await;
-    let live = until_all_are_ready(&shop).await;
+    let live = until_all_are_ready(&shop, MANY).await;
     assert_eq!(shop.calls("updateDeploymentById"), 0);
     assert_eq!(shop.calls("token"), 1);
     check_calls(&shop.dev.counts());
@@ -112,7 +112,7 @@ async fn fifty_deployments_cost_the_minimum_and_nothing_while_nothing_changes() 
     check_requests("in an hour", &requests.take(), &[], IN_AN_HOUR);
 
     shop.put_token("second-token-of-the-shop").await;
-    until_all_are_redeployed(&shop).await;
+    until_all_are_redeployed(&shop, MANY).await;
     let told = async {
         shop.until_events("Redeploying", MANY).await;
         shop.until_events("Deployed", 2 * MANY).await;
@@ -145,12 +145,8 @@ async fn resources_that_come_and_go_together_are_counted_together() {
     let (requests, client) = Requests::client(&shop.sandbox.client);
     shop.put_credentials("dev-client").await;
     shop.sandbox.apply(&shop.project()).await.unwrap();
-    for number in 0..MANY {
-        let mut manifest = shop.deployment();
-        manifest["metadata"]["name"] = json!(format!("tax-{number:02}"));
-        // Without its Secret: created and deleted within a few requests.
-        shop.sandbox.apply(&manifest).await.unwrap();
-    }
+    // Without its Secret: created and deleted within a few requests.
+    apply_all(&shop, MANY).await;
     let began = Instant::now();
     shop.start_operator_as(client);
     for count in [MANY, 0] {
@@ -169,10 +165,10 @@ async fn resources_that_come_and_go_together_are_counted_together() {
     assert!(writes <= most, "at most {most}, of {counts:?}");
 }
 
-/// Applies all resources, and once they are Ready, their project has [`RATE`].
-pub(super) async fn until_all_are_ready_and_the_remote_is_slow(shop: &Shop) {
+/// Applies this many resources, and once they are Ready, their project has [`RATE`].
+pub(super) async fn until_all_are_ready_and_the_remote_is_slow(shop: &Shop, many: usize) {
     shop.put_project_and_secrets().await;
-    until_all_are_ready(shop).await;
+    until_all_are_ready(shop, many).await;
     let mut project = shop.project();
     project["spec"]["requestsPerSecond"] = json!(RATE);
     shop.sandbox.apply(&project).await.unwrap();
@@ -182,26 +178,26 @@ pub(super) async fn until_all_are_ready_and_the_remote_is_slow(shop: &Shop) {
     shop.until_project("has its rate", reconciled).await;
 }
 
-async fn apply_all(shop: &Shop) {
-    for number in 0..MANY {
+async fn apply_all(shop: &Shop, many: usize) {
+    for number in 0..many {
         let mut manifest = shop.deployment();
         manifest["metadata"]["name"] = json!(format!("tax-{number:02}"));
         shop.sandbox.apply(&manifest).await.unwrap();
     }
 }
 
-/// Applies all resources, and returns them once each is Ready and its Events are written.
-async fn until_all_are_ready(shop: &Shop) -> BTreeMap<String, ConnectorDeployment> {
+/// Applies this many resources, and returns them once each is Ready and its Events are written.
+async fn until_all_are_ready(shop: &Shop, many: usize) -> BTreeMap<String, ConnectorDeployment> {
     let watched = watcher(shop.api::<ConnectorDeployment>(), watcher::Config::default());
     let mut seen = std::pin::pin!(watched.default_backoff().applied_objects());
-    apply_all(shop).await;
+    apply_all(shop, many).await;
     let mut objects = BTreeMap::new();
     let all_ready = async {
         while let Some(object) = seen.next().await {
             // The watch retries after an error.
             let Ok(object) = object else { continue };
             objects.insert(object.name_any(), object);
-            if objects.values().filter(|object| is_ready(object)).count() == MANY {
+            if objects.values().filter(|object| is_ready(object)).count() == many {
                 break;
             }
         }
@@ -210,7 +206,7 @@ async fn until_all_are_ready(shop: &Shop) -> BTreeMap<String, ConnectorDeploymen
     let all_ready = meanwhile(&shop.clock, SLOW, all_ready);
     in_time(all_ready).await.expect("all become Ready");
     // An Event follows the status that it reports.
-    shop.until_events("Deployed", MANY).await;
+    shop.until_events("Deployed", many).await;
     objects
 }
 
@@ -222,14 +218,14 @@ pub(super) fn redeploys(shop: &Shop) -> usize {
 }
 
 /// Lets time pass until each deployment has been redeployed and its status reports that.
-pub(super) async fn until_all_are_redeployed(shop: &Shop) {
+pub(super) async fn until_all_are_redeployed(shop: &Shop, many: usize) {
     let all_sent = async {
-        while redeploys(shop) < MANY {
+        while redeploys(shop) < many {
             shop.clock.sleep(FINE).await;
         }
     };
     let all_sent = in_time(meanwhile(&shop.clock, FINE, all_sent)).await;
-    assert!(all_sent.is_ok(), "{MANY} redeploys were to be sent: {:?}", shop.dev.counts());
+    assert!(all_sent.is_ok(), "{many} redeploys were to be sent: {:?}", shop.dev.counts());
     let ended =
         |object: &ConnectorDeployment| is_ready(object) && object.status.is_some() && state(object).operation.is_none();
     let api = shop.api::<ConnectorDeployment>();

@@ -4,154 +4,127 @@
 use std::time::Duration;
 
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
-use connect_operator::operator::reporting::conditions::ready_message;
-use dev_server::Options;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::DeleteParams;
 use serde_json::json;
 
-use super::condition;
 use super::pace::{FINE, meanwhile, stepped};
-use crate::shop::{CREDENTIALS, SECRET, Shop};
+use crate::reported::{condition, has};
+use crate::rules::{message, ready};
+use crate::security::quick;
+use crate::shop::{CREDENTIALS, NAME, SECRET, Shop};
 
-/// Maximum time from the event in the cluster to the resulting call, on a clock that hardly advances: a reconcile that
-/// waits for a timer instead of the event never starts.
+/// Maximum time from the event in the cluster to its result, on a clock that hardly advances: a reconcile that waits for
+/// a timer instead of the event never starts.
 const HEALS_WITHIN: Duration = Duration::from_secs(5);
 /// Step of the clock in each beat, because the rate limiter uses it. The sum stays below [`HEALS_WITHIN`] while a test
 /// waits.
 const HARDLY: Duration = Duration::from_micros(100);
 
-/// Waits for the reason, and asserts that message and conditions report what is missing, and that nothing is sent.
-async fn waits(shop: &Shop, reason: &str, named: &str) {
-    let object = meanwhile(&shop.clock, HARDLY, shop.until_reason(reason)).await;
-    assert_eq!(condition(&object, "Reconciling"), Some("True"), "{reason} may pass without a change");
-    assert_eq!(condition(&object, "Stalled"), None, "{reason} may pass without a change");
-    let message = message(&object);
-    assert!(message.contains(named), "{reason}: {message}");
-    assert_eq!(shop.calls("createDeployment"), 0, "{reason}: nothing is sent");
+/// What appears, one after the other, and what the deployment reports then.
+#[derive(Clone, Copy, Debug)]
+enum Appears {
+    Project,
+    /// Credentials with this id and secret.
+    Credentials(Option<&'static str>, &'static str),
+    /// A Secret with this key.
+    Secret(&'static str),
+    ConfigMap,
 }
 
-/// Creates what was missing, and measures the time until the deployment is created.
-async fn heals(shop: &Shop, appears: impl Future<Output = ()>) {
-    let started = shop.clock.elapsed();
-    appears.await;
-    let created = shop.until("created", |object| object.status.as_ref().is_some_and(|status| status.id.is_some()));
-    meanwhile(&shop.clock, HARDLY, created).await;
-    let took = shop.clock.elapsed().saturating_sub(started);
-    assert!(took < HEALS_WITHIN, "it took {took:?}");
-    meanwhile(&shop.clock, FINE, shop.until_reason("Deployed")).await;
-    assert_eq!(shop.calls("createDeployment"), 1);
-    assert_eq!(shop.calls("updateDeploymentById"), 0);
-}
+const ROWS: [(Appears, &str, &[&str]); 7] = [
+    (Appears::Project, "ProjectNotReady", &[CREDENTIALS]),
+    (Appears::Credentials(None, "dev-secret"), "ProjectNotReady", &[CREDENTIALS, "clientId"]),
+    (Appears::Credentials(Some("dev-client"), ""), "ProjectNotReady", &[CREDENTIALS, "clientSecret"]),
+    (
+        Appears::Credentials(Some("dev-client"), "dev-secret"),
+        "SecretMissing",
+        &["Secret tax", "; ConfigMap settings does not exist in this namespace"],
+    ),
+    (
+        Appears::Secret("other"),
+        "SecretMissing",
+        &["Secret tax has no key token (needed by API_TOKEN of application service)"],
+    ),
+    (Appears::Secret("token"), "ConfigMapMissing", &["ConfigMap settings"]),
+    (Appears::ConfigMap, "Deployed", &[]),
+];
 
-async fn empty_shop() -> Shop {
-    let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
-    Shop::with(options, stepped()).await
+impl Appears {
+    async fn create(self, shop: &Shop) {
+        match self {
+            Self::Project => drop(shop.sandbox.apply(&shop.project()).await.unwrap()),
+            Self::Credentials(id, secret) => {
+                let id = id.map(|id| ("clientId", id));
+                let data: Vec<_> = id.into_iter().chain([("clientSecret", secret)]).collect();
+                shop.put_secret(CREDENTIALS, &data).await;
+            }
+            Self::Secret(key) => shop.put_secret(SECRET, &[(key, "first-token-of-the-shop")]).await,
+            Self::ConfigMap => shop.put_config_map("settings", &[("level", "info")]).await,
+        }
+    }
 }
 
 #[tokio::test]
-async fn a_secret_and_then_its_key_are_waited_for_and_named() {
-    let shop = empty_shop().await;
-    shop.sandbox.apply(&shop.deployment()).await.unwrap();
-    waits(&shop, "SecretMissing", "Secret tax").await;
-    shop.put_secret(SECRET, &[("other", "something else")]).await;
-    let named = shop.until("the key is named", |object| message(object).contains("Secret tax has no key token"));
-    meanwhile(&shop.clock, HARDLY, named).await;
-    waits(&shop, "SecretMissing", "Secret tax has no key token (needed by API_TOKEN of application service)").await;
-    heals(&shop, shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")])).await;
-}
-
-#[tokio::test]
-async fn a_config_map_is_waited_for_and_named() {
-    let shop = empty_shop().await;
-    shop.put_token("first-token-of-the-shop").await;
-    let mut deployment = shop.deployment();
-    deployment["spec"]["configurations"][0]["standardConfiguration"] =
+async fn what_is_missing_is_named_and_its_creation_is_noticed_within_seconds() {
+    let mut shop = Shop::without_operator(quick(), stepped()).await;
+    shop.start_operator();
+    let mut manifest = shop.deployment();
+    manifest["spec"]["configurations"][0]["standardConfiguration"] =
         json!([{"key": "LOG_LEVEL", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "level"}}}]);
-    shop.sandbox.apply(&deployment).await.unwrap();
-    waits(&shop, "ConfigMapMissing", "ConfigMap settings").await;
-    heals(&shop, shop.put_config_map("settings", &[("level", "info")])).await;
-}
+    shop.sandbox.apply(&manifest).await.unwrap();
+    let object = meanwhile(&shop.clock, HARDLY, shop.until_reason("ProjectMissing")).await;
+    assert!(message(&object).contains("ConnectProject shop"), "{}", message(&object));
+    for (appears, reason, words) in ROWS {
+        let started = shop.clock.elapsed();
+        appears.create(&shop).await;
+        let reported = |object: &ConnectorDeployment| {
+            let created = object.status.as_ref().is_some_and(|status| status.id.is_some());
+            let named = ready(object).1 == reason && words.iter().all(|word| message(object).contains(word));
+            if reason == "Deployed" { created } else { named }
+        };
+        let object = meanwhile(&shop.clock, HARDLY, shop.until(&format!("{appears:?}"), reported)).await;
+        let took = shop.clock.elapsed().saturating_sub(started);
+        assert!(took < HEALS_WITHIN, "{appears:?}: it took {took:?}");
+        if reason == "Deployed" {
+            break;
+        }
+        let found = ["Reconciling", "Stalled"].map(|kind| has(&object, kind));
+        assert_eq!(found, [true, false], "{reason} may pass without a change");
+        assert_eq!(shop.calls("createDeployment"), 0, "{reason}: nothing is sent");
+        if reason == "ProjectNotReady" {
+            let named = |project: &ConnectProject| {
+                condition(project, "Ready").is_some_and(|ready| {
+                    ready.reason == "SecretMissing" && words.iter().all(|word| ready.message.contains(word))
+                })
+            };
+            meanwhile(&shop.clock, HARDLY, shop.until_project(&format!("{appears:?}"), named)).await;
+        }
+    }
+    meanwhile(&shop.clock, FINE, shop.until_reason("Deployed")).await;
+    assert_eq!(shop.sent(), [1, 0, 0]);
 
-#[tokio::test]
-async fn several_that_are_missing_are_named_in_one_message() {
-    let shop = empty_shop().await;
-    let mut deployment = shop.deployment();
-    deployment["spec"]["configurations"][0]["standardConfigurationFrom"] =
-        json!([{"configMapRef": {"name": "settings"}}]);
-    shop.sandbox.apply(&deployment).await.unwrap();
-    waits(&shop, "SecretMissing", "; ConfigMap settings does not exist in this namespace").await;
+    // A Secret that is deleted while it is used does not affect the live deployment.
+    shop.api::<Secret>().delete(SECRET, &DeleteParams::default()).await.unwrap();
+    let object = meanwhile(&shop.clock, FINE, shop.until_reason("SecretMissing")).await;
+    assert_eq!(object.status.and_then(|status| status.deployment_status).as_deref(), Some("Deployed"));
+    shop.put_token("first-token-of-the-shop").await;
+    meanwhile(&shop.clock, FINE, shop.until_reason("Deployed")).await;
+    assert_eq!(shop.sent(), [1, 0, 0], "the sent value has not changed");
 }
 
 #[tokio::test]
 async fn wrong_names_are_reported_together_with_what_is_missing() {
-    let shop = empty_shop().await;
+    let shop = Shop::open().await;
     let mut deployment = shop.deployment();
     let lists = deployment["spec"]["configurations"].as_array_mut().expect("they are a list");
     lists[0]["standardConfiguration"] = json!([{"key": "LOG_LEVLE", "value": "info"}]);
     lists.push(json!({"applicationName": "servcie"}));
     shop.sandbox.apply(&deployment).await.unwrap();
-    waits(&shop, "SecretMissing", "Secret tax").await;
-    let reported = shop.until_reason("SecretMissing").await;
-    for named in ["no application servcie", "no key LOG_LEVLE: did you mean LOG_LEVEL?"] {
-        assert!(message(&reported).contains(named), "{}", message(&reported));
-    }
+    let reported = shop.until_object(NAME, "all of it", |object: &ConnectorDeployment| {
+        let named = ["Secret tax", "no application servcie", "no key LOG_LEVLE: did you mean LOG_LEVEL?"];
+        ready(object).1 == "SecretMissing" && named.iter().all(|word| message(object).contains(word))
+    });
+    let reported = reported.await;
     assert!(!message(&reported).contains("requires a value"), "the Secret may contain it: {}", message(&reported));
-}
-
-#[tokio::test]
-async fn a_project_is_waited_for_and_named() {
-    let shop = empty_shop().await;
-    shop.put_token("first-token-of-the-shop").await;
-    shop.tear_out_project().await;
-    shop.sandbox.apply(&shop.deployment()).await.unwrap();
-    waits(&shop, "ProjectMissing", "ConnectProject shop").await;
-    heals(&shop, async {
-        shop.sandbox.apply(&shop.project()).await.unwrap();
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn the_credentials_of_the_project_are_waited_for_and_named() {
-    for (case, broken) in [
-        ("no Secret", None),
-        ("no client secret in it", Some(vec![("clientId", "dev-client")])),
-        ("an empty client id", Some(vec![("clientId", ""), ("clientSecret", "dev-secret")])),
-    ] {
-        let shop = empty_shop().await;
-        shop.put_token("first-token-of-the-shop").await;
-        shop.api::<Secret>().delete(CREDENTIALS, &DeleteParams::default()).await.unwrap();
-        if let Some(data) = &broken {
-            shop.put_secret(CREDENTIALS, data).await;
-        }
-        let missing = shop.until_project(case, |project| ready(project) == Some("SecretMissing"));
-        let project = meanwhile(&shop.clock, HARDLY, missing).await;
-        let reported = serde_json::to_string(&project.status).unwrap();
-        assert!(reported.contains(CREDENTIALS), "{case}: {reported}");
-        shop.sandbox.apply(&shop.deployment()).await.unwrap();
-        waits(&shop, "ProjectNotReady", CREDENTIALS).await;
-        heals(&shop, shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")])).await;
-    }
-}
-
-fn message(object: &ConnectorDeployment) -> &str {
-    object.status.as_ref().and_then(|status| ready_message(&status.conditions)).unwrap_or_default()
-}
-
-fn ready(project: &ConnectProject) -> Option<&str> {
-    let conditions = &project.status.as_ref()?.conditions;
-    conditions.iter().find(|condition| condition.type_ == "Ready").map(|condition| condition.reason.as_str())
-}
-
-/// A Secret that is deleted while it is used does not affect the live deployment, and is reported.
-#[tokio::test]
-async fn a_secret_that_is_deleted_later_is_reported_and_nothing_is_sent() {
-    let shop = Shop::live().await;
-    shop.api::<Secret>().delete(SECRET, &DeleteParams::default()).await.unwrap();
-    let object = shop.until_reason("SecretMissing").await;
-    assert_eq!(object.status.and_then(|status| status.deployment_status).as_deref(), Some("Deployed"));
-    shop.put_token("first-token-of-the-shop").await;
-    shop.until_reason("Deployed").await;
-    assert_eq!(shop.calls("updateDeploymentById"), 0, "the sent value has not changed");
 }

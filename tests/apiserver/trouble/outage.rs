@@ -16,7 +16,7 @@ use crate::shop::Shop;
 use crate::shop::state;
 
 /// Resources that change.
-const CHANGED: usize = 200;
+const CHANGED: usize = 100;
 /// Resources that do not.
 const QUIET: usize = 20;
 /// Requests per second that the project allows.
@@ -58,7 +58,7 @@ fn is_live(object: &ConnectorDeployment) -> bool {
 }
 
 #[tokio::test]
-async fn rule_20_an_hour_without_the_remote_while_200_resources_change_leads_to_one_redeploy_each() {
+async fn rule_20_an_hour_without_the_remote_while_100_resources_change_leads_to_one_redeploy_each() {
     let shop = Shop::with(Options { deploy_duration: Duration::from_secs(5), ..Options::default() }, stepped()).await;
     let rate = json!({"spec": {"requestsPerSecond": RATE}});
     shop.sandbox.change(&shop.project(), &rate).await.unwrap();

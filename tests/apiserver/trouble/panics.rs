@@ -13,9 +13,9 @@ use connect_operator::operator::clients::action_factory::{ActionFactory, HttpAct
 use connect_operator::operator::clients::connect_factory::HttpFactory;
 use connect_operator::operator::remote::{ConnectFactory, Connection, Settings};
 use http::{Method, Request};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::Client;
 use kube::client::Body;
+use serde::Serialize;
 use serde_json::json;
 
 use super::cluster::options;
@@ -23,6 +23,7 @@ use super::pace::{FINE, meanwhile, stepped};
 use crate::checks::{CHECK, check};
 use crate::operators::http_factories;
 use crate::patience::in_time;
+use crate::reported::{message, reason};
 use crate::shop::Shop;
 use crate::staged::{KIT, kit};
 
@@ -85,27 +86,10 @@ fn buggy_client(client: &Client, bug: &Arc<AtomicBool>, kind: &'static str) -> C
     Client::new(service, client.default_namespace())
 }
 
-/// Returns the reason of Ready, and asserts that its message contains no value.
-fn reason(conditions: &[Condition]) -> Option<&str> {
-    let ready = conditions.iter().find(|condition| condition.type_ == "Ready")?;
-    assert!(!ready.message.contains("first-token"), "{}", ready.message);
-    Some(&ready.reason)
-}
-
-fn of_deployment(object: &ConnectorDeployment) -> Option<&str> {
-    reason(&object.status.as_ref()?.conditions)
-}
-
-fn of_project(object: &ConnectProject) -> Option<&str> {
-    reason(&object.status.as_ref()?.conditions)
-}
-
-fn of_staged(object: &ConnectorStaged) -> Option<&str> {
-    reason(&object.status.as_ref()?.conditions)
-}
-
-fn of_check(object: &ActionCheck) -> Option<&str> {
-    reason(&object.status.as_ref()?.conditions)
+/// Whether it reports this reason; asserts that its message contains no value.
+fn says(object: &impl Serialize, wanted: &str) -> bool {
+    assert!(!message(object).contains("first-token"), "{}", message(object));
+    reason(object) == wanted
 }
 
 #[tokio::test]
@@ -132,10 +116,11 @@ async fn a_reconcile_that_panics_is_reported_and_repeated_and_all_others_continu
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
 
     let panicked = async {
-        shop.until_object("other", "panicked", |object| of_project(object) == Some("InternalError")).await;
-        shop.until_object("of-other", "not usable", |object| of_deployment(object) == Some("ProjectNotReady")).await;
-        shop.until_object("verified", "panicked", |object| of_deployment(object) == Some("InternalError")).await;
-        shop.until_object(CHECK, "panicked", |object| of_check(object) == Some("InternalError")).await;
+        shop.until_object("other", "panicked", |object: &ConnectProject| says(object, "InternalError")).await;
+        shop.until_object("of-other", "not usable", |object: &ConnectorDeployment| says(object, "ProjectNotReady"))
+            .await;
+        shop.until_object("verified", "panicked", |object: &ConnectorDeployment| says(object, "InternalError")).await;
+        shop.until_object(CHECK, "panicked", |object: &ActionCheck| says(object, "InternalError")).await;
         shop.until_reason("Deployed").await;
     };
     meanwhile(&shop.clock, FINE, panicked).await;
@@ -156,9 +141,9 @@ async fn a_reconcile_that_panics_is_reported_and_repeated_and_all_others_continu
 
     buggy.bug.store(false, Ordering::SeqCst);
     let over = async {
-        shop.until_object("other", "over", |object| of_project(object) != Some("InternalError")).await;
-        shop.until_object("verified", "over", |object| of_deployment(object) == Some("Deployed")).await;
-        shop.until_object(CHECK, "over", |object| of_check(object) == Some("CheckPassed")).await;
+        shop.until_object("other", "over", |object: &ConnectProject| !says(object, "InternalError")).await;
+        shop.until_object("verified", "over", |object: &ConnectorDeployment| says(object, "Deployed")).await;
+        shop.until_object(CHECK, "over", |object: &ActionCheck| says(object, "CheckPassed")).await;
     };
     meanwhile(&shop.clock, FINE, over).await;
     assert_eq!(shop.calls("createDeployment"), 2, "one create each, whatever panicked");
@@ -175,8 +160,8 @@ async fn a_staged_connector_that_panics_stops_nothing_else() {
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
 
     let panicked = async {
-        shop.until_object(KIT, "panicked", |object| of_staged(object) == Some("InternalError")).await;
-        shop.until_project("ready all the same", |object| of_project(object) == Some("Available")).await;
+        shop.until_object(KIT, "panicked", |object: &ConnectorStaged| says(object, "InternalError")).await;
+        shop.until_project("ready all the same", |object: &ConnectProject| says(object, "Available")).await;
         shop.until_reason("Deployed").await;
     };
     meanwhile(&shop.clock, FINE, panicked).await;
@@ -186,7 +171,7 @@ async fn a_staged_connector_that_panics_stops_nothing_else() {
 
     bug.store(false, Ordering::SeqCst);
     let over = async {
-        shop.until_object(KIT, "over", |object| of_staged(object) != Some("InternalError")).await;
+        shop.until_object(KIT, "over", |object: &ConnectorStaged| !says(object, "InternalError")).await;
     };
     meanwhile(&shop.clock, FINE, over).await;
     shop.stop_operator().await;

@@ -11,11 +11,14 @@ use kube::ResourceExt;
 use kube::api::ListParams;
 use serde_json::json;
 
-use super::many::{AT_ONCE, MANY, redeploys, until_all_are_ready_and_the_remote_is_slow, until_all_are_redeployed};
+use super::many::{AT_ONCE, redeploys, until_all_are_ready_and_the_remote_is_slow, until_all_are_redeployed};
 use super::pace::{FINE, SLOW, meanwhile, stepped, until_called};
 use crate::rules::level;
 use crate::shop::Shop;
 use crate::unreliable::{Unreliable, Which, Wrong};
+
+/// More than twice as many as are redeployed at once.
+const MANY: usize = 24;
 
 /// A process that is killed loses what it knows of redeploys that were accepted; the next one sends none of them again.
 #[tokio::test]
@@ -27,7 +30,7 @@ async fn rule_1_a_redeploy_that_was_accepted_and_not_reported_is_not_sent_again(
     shop.kill_operator().await;
     assert!(in_memory(&shop).await.len() > 1, "responses are lost with the process");
     shop.start_operator();
-    until_all_are_redeployed(&shop).await;
+    until_all_are_redeployed(&shop, MANY).await;
     assert_eq!(redeploys(&shop), MANY);
 }
 
@@ -35,7 +38,7 @@ async fn rule_1_a_redeploy_that_was_accepted_and_not_reported_is_not_sent_again(
 /// API server does not take it, the response is lost, and no redeploy is sent again.
 #[tokio::test]
 async fn rule_6_an_orderly_stop_sends_no_redeploy_again() {
-    for wrong in [None, Some(Wrong::Refused(500, "InternalError")), Some(Wrong::Silent)] {
+    let rows = [None, Some(Wrong::Refused(500, "InternalError")), Some(Wrong::Silent)].map(|wrong| async move {
         let (mut shop, unreliable) = with_redeploys_in_memory().await;
         if let Some(wrong) = wrong {
             unreliable.begin(Which::StatusWrites, wrong);
@@ -54,9 +57,10 @@ async fn rule_6_an_orderly_stop_sends_no_redeploy_again() {
             assert_eq!(planned(&shop).await, [""; 0], "operations whose response is not stored");
         }
         shop.start_operator();
-        until_all_are_redeployed(&shop).await;
+        until_all_are_redeployed(&shop, MANY).await;
         assert_eq!(redeploys(&shop), MANY, "{wrong:?}");
-    }
+    });
+    future::join_all(rows).await;
 }
 
 /// A reconcile that is abandoned at the end of the process, because the write of its response is not answered.
@@ -95,7 +99,7 @@ async fn with_many() -> (Shop, Unreliable) {
     let mut shop = Shop::without_operator(options, stepped()).await;
     let (unreliable, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
     shop.start_operator_as(client);
-    until_all_are_ready_and_the_remote_is_slow(&shop).await;
+    until_all_are_ready_and_the_remote_is_slow(&shop, MANY).await;
     (shop, unreliable)
 }
 

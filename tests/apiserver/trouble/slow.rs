@@ -9,9 +9,6 @@ use super::pace::{FINE, meanwhile, stepped, until_called};
 use crate::shop::Shop;
 use crate::unreliable::{Unreliable, Which, Wrong};
 
-/// Longer than a call may take: an operation whose write is confirmed after that time may not be sent any more.
-const TOO_LATE: Duration = Duration::from_secs(31);
-
 #[tokio::test]
 async fn an_api_server_that_takes_seconds_for_every_request_only_delays() {
     let (shop, unreliable) = shop().await;
@@ -25,18 +22,6 @@ async fn an_api_server_that_takes_seconds_for_every_request_only_delays() {
     shop.delete().await;
     meanwhile(&shop.clock, FINE, shop.until_gone()).await;
     assert!(shop.dev.world().all(shop.clock.now()).is_empty(), "nothing remains at the remote");
-}
-
-#[tokio::test]
-async fn an_operation_whose_write_is_confirmed_too_late_is_not_sent() {
-    let (shop, unreliable) = shop().await;
-    unreliable.begin(Which::Writes, Wrong::Late(TOO_LATE));
-    shop.sandbox.apply(&shop.deployment()).await.unwrap();
-    meanwhile(&shop.clock, FINE, unreliable.until_met(3)).await;
-    assert_eq!(shop.calls("createDeployment"), 0, "each write was confirmed too late");
-    unreliable.end();
-    until_live(&shop).await;
-    left(&shop, "too late", 0);
 }
 
 #[tokio::test]

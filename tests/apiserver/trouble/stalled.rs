@@ -2,128 +2,88 @@
 
 use std::time::Duration;
 
-use connect_api::ErrorCode;
 use connect_operator::crd::ConnectProject;
-use connect_operator::operator::reporting::conditions::ready_message;
-use dev_server::{Fault, FaultAnswer, Options};
+use dev_server::{Fault, FaultAnswer};
 use serde_json::json;
 
-use super::condition;
+use super::cluster::options;
 use super::pace::{COARSE, FINE, meanwhile, pass, stepped};
-use crate::shop::{CREDENTIALS, Shop};
+use super::until_reported_with;
+use crate::reported::{has, message};
+use crate::shop::{CREDENTIALS, PROJECT, Shop};
 
-/// A shop on a stepped clock; a Secret exists, nothing is deployed.
-async fn shop() -> Shop {
-    let shop = Shop::with(Options { deploy_duration: Duration::from_secs(5), ..Options::default() }, stepped()).await;
+use Corrects::{Credentials, Interval, Spec};
+
+/// What a user changes.
+#[derive(Clone, Copy)]
+enum Corrects {
+    Spec,
+    Interval,
+    Credentials,
+}
+
+/// The name of the case; status and code of the refusal, and the operations that are refused (none: the credentials are
+/// wrong); the reason; and what heals it.
+type Row = (&'static str, u16, &'static str, &'static [&'static str], &'static str, Corrects);
+
+const CREATE: &[&str] = &["createDeployment"];
+const READ: &[&str] = &["getDeploymentByKey", "queryDeployments"];
+
+/// The registry is checked before anything is sent, so the service refuses with codes that no check predicts.
+#[rustfmt::skip]
+const ROWS: [Row; 8] = [
+    ("connector", 400, "ConnectorReferenceNotFound", CREATE, "ConnectorNotFound", Spec),
+    ("application", 400, "DeploymentUnknownApplicationConfiguration", CREATE, "ConfigurationInvalid", Spec),
+    ("key", 400, "DeploymentUnknownApplicationConfigurationKey", CREATE, "ConfigurationInvalid", Spec),
+    ("region", 400, "DeploymentUnsupportedRegion", CREATE, "ConfigurationInvalid", Spec),
+    ("unknown code", 400, "SurprisinglyNew", CREATE, "RequestRejected", Interval),
+    ("right to read", 403, "AuthorizationError", READ, "PermissionMissing", Credentials),
+    ("right to write", 403, "AuthorizationError", CREATE, "PermissionMissing", Credentials),
+    ("credentials", 401, "", &[], "CredentialsRejected", Credentials),
+];
+
+#[tokio::test]
+async fn what_a_user_has_to_correct_is_stalled_retried_rarely_and_healed_by_the_correction() {
+    futures::future::join_all(ROWS.map(is_stalled_until_it_is_corrected)).await;
+}
+
+async fn is_stalled_until_it_is_corrected((case, status, code, operations, reason, corrects): Row) {
+    let shop = Shop::with(options(), stepped()).await;
     shop.put_token("first-token-of-the-shop").await;
-    shop
-}
-
-/// Waits for the reason, and asserts that it is Stalled with a message that contains `named`.
-async fn stalls(shop: &Shop, case: &str, reason: &str, named: &str) {
+    for operation in operations {
+        shop.dev.fault(Fault::of(operation, FaultAnswer::error(status, code))).unwrap();
+    }
+    if operations.is_empty() {
+        shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "wrong")]).await;
+    }
+    let mut manifest = shop.deployment();
+    shop.sandbox.apply(&manifest).await.unwrap();
     let object = meanwhile(&shop.clock, FINE, shop.until_reason(reason)).await;
-    assert_eq!(condition(&object, "Stalled"), Some("True"), "{case}");
-    assert_eq!(condition(&object, "Reconciling"), None, "{case}");
-    assert_eq!(condition(&object, "Ready"), Some("False"), "{case}");
-    let message = object.status.as_ref().and_then(|status| ready_message(&status.conditions)).unwrap_or_default();
-    assert!(message.contains(named), "{case}: {message}");
-}
+    let found = ["Stalled", "Reconciling", "Ready"].map(|kind| has(&object, kind));
+    assert_eq!(found, [true, false, false], "{case}");
+    assert!(reason != "RequestRejected" || message(&object).contains(code), "{case}: {}", message(&object));
+    if operations.is_empty() {
+        until_reported_with::<ConnectProject>(&shop, PROJECT, reason, &[]).await;
+    }
 
-/// Lets an hour pass, and returns the number of all calls and of attempted writes in it.
-async fn in_an_hour(shop: &Shop) -> (u64, u64) {
-    let (all, writes) = counted(shop);
+    let counted = || (shop.dev.counts().values().sum::<u64>(), shop.calls("createDeployment"));
+    let (all, creates) = counted();
+    assert!(creates <= 1, "{case}: {creates} creates at once");
     pass(&shop.clock, COARSE, Duration::from_hours(1)).await;
-    let (all_now, writes_now) = counted(shop);
-    (all_now - all, writes_now - writes)
-}
+    let (all, creates) = (counted().0 - all, counted().1 - creates);
+    assert!(creates <= 3, "{case}: {creates} creates in an hour");
+    let most = if operations.is_empty() { 13 } else { 60 };
+    assert!((1..=most).contains(&all), "{case}: {all} calls in an hour");
 
-fn counted(shop: &Shop) -> (u64, u64) {
-    (shop.dev.counts().values().sum(), shop.calls("createDeployment"))
-}
-
-async fn heals(shop: &Shop, case: &str) {
+    shop.dev.clear_faults();
+    match corrects {
+        Credentials => shop.put_credentials("api-clients-client").await,
+        Interval => shop.change(&json!({"spec": {"interval": "6m"}})).await,
+        Spec => {
+            manifest["spec"]["configurations"][0]["standardConfiguration"][0]["value"] = json!("debug");
+            shop.sandbox.apply(&manifest).await.unwrap();
+        }
+    }
     meanwhile(&shop.clock, FINE, shop.until_reason("Deployed")).await;
     assert_eq!(shop.dev.world().all(shop.clock.now()).len(), 1, "{case}");
-}
-
-#[tokio::test]
-async fn a_refused_create_is_not_repeated_until_its_cause_changes() {
-    for (case, reason, code) in [
-        ("unknown connector", "ConnectorNotFound", "ConnectorReferenceNotFound"),
-        ("unknown application", "ConfigurationInvalid", "DeploymentUnknownApplicationConfiguration"),
-        ("unknown key", "ConfigurationInvalid", "DeploymentUnknownApplicationConfigurationKey"),
-        ("region", "ConfigurationInvalid", "DeploymentUnsupportedRegion"),
-    ] {
-        let shop = shop().await;
-        // The registry is checked before anything is sent, so the service refuses with codes that no check predicts.
-        shop.dev.fault(Fault::of("createDeployment", FaultAnswer::error(400, code))).unwrap();
-        let mut manifest = shop.deployment();
-        shop.sandbox.apply(&manifest).await.unwrap();
-        stalls(&shop, case, reason, "").await;
-        assert_eq!(shop.calls("createDeployment"), 1, "{case}");
-        let (all, writes) = in_an_hour(&shop).await;
-        assert!(writes <= 3, "{case}: {writes} creates in an hour");
-        assert!(all <= 60, "{case}: {all} calls in an hour");
-
-        shop.dev.clear_faults();
-        manifest["spec"]["configurations"][0]["standardConfiguration"][0]["value"] = json!("debug");
-        shop.sandbox.apply(&manifest).await.unwrap();
-        heals(&shop, case).await;
-    }
-}
-
-#[tokio::test]
-async fn refused_credentials_are_not_retried_until_the_secret_changes() {
-    let shop = shop().await;
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "wrong")]).await;
-    shop.sandbox.apply(&shop.deployment()).await.unwrap();
-    stalls(&shop, "401", "CredentialsRejected", "").await;
-    let stalled = shop.until_project("the project reports it too", |project| {
-        let conditions = project.status.as_ref().map(|status| status.conditions.clone()).unwrap_or_default();
-        let has = |kind: &str, reason: &str| {
-            conditions.iter().any(|condition| condition.type_ == kind && condition.reason == reason)
-        };
-        has("Ready", "CredentialsRejected") && has("Stalled", "CredentialsRejected")
-    });
-    let _: ConnectProject = meanwhile(&shop.clock, FINE, stalled).await;
-    let (all, writes) = in_an_hour(&shop).await;
-    assert_eq!(writes, 0);
-    assert!((1..=13).contains(&all), "{all} calls in an hour: about one each 5 minutes");
-
-    shop.put_credentials("dev-client").await;
-    heals(&shop, "401").await;
-}
-
-#[tokio::test]
-async fn a_missing_right_is_reported_and_retried_rarely() {
-    let refused = || FaultAnswer::error(403, ErrorCode::AuthorizationError.as_str());
-    for (case, operation) in [("reading", "getDeploymentByKey"), ("writing", "createDeployment")] {
-        let shop = shop().await;
-        shop.dev.fault(Fault::of(operation, refused())).unwrap();
-        if operation == "getDeploymentByKey" {
-            shop.dev.fault(Fault::of("queryDeployments", refused())).unwrap();
-        }
-        shop.sandbox.apply(&shop.deployment()).await.unwrap();
-        stalls(&shop, case, "PermissionMissing", "").await;
-        let (all, writes) = in_an_hour(&shop).await;
-        assert!(writes <= 3, "{case}: {writes} creates in an hour");
-        assert!(all <= 60, "{case}: {all} calls in an hour");
-        shop.dev.clear_faults();
-        shop.put_credentials("api-clients-client").await;
-        heals(&shop, case).await;
-    }
-}
-
-#[tokio::test]
-async fn an_unknown_error_code_is_classified_by_its_status() {
-    let shop = shop().await;
-    shop.dev.fault(Fault::of("createDeployment", FaultAnswer::error(400, "SurprisinglyNew"))).unwrap();
-    shop.sandbox.apply(&shop.deployment()).await.unwrap();
-    stalls(&shop, "unknown code", "RequestRejected", "SurprisinglyNew").await;
-    let (all, writes) = in_an_hour(&shop).await;
-    assert!(writes <= 3, "{writes} creates in an hour");
-    assert!(all <= 60, "{all} calls in an hour");
-    shop.dev.clear_faults();
-    shop.change(&json!({"spec": {"interval": "6m"}})).await;
-    heals(&shop, "unknown code").await;
 }

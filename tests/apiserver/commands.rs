@@ -7,26 +7,18 @@ use connect_operator::names;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
-use tokio::process::Command;
 
 use crate::rules::{Leaping, QUIET};
 use crate::shop::{CREDENTIALS, PROJECT, Shop};
+use crate::verbs::run;
+
+async fn ask(shop: &Shop, what: &[&str], project: &str) -> (Option<i32>, String) {
+    let (code, stdout, stderr) = run(&shop.sandbox, &[what, &["--project", project]].concat()).await;
+    (code, stdout + &stderr)
+}
 
 async fn deployments(shop: &Shop, project: &str) -> (Option<i32>, String) {
     ask(shop, &["deployments", "list"], project).await
-}
-
-async fn ask(shop: &Shop, what: &[&str], project: &str) -> (Option<i32>, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_connect-operator"))
-        .args(what)
-        .args(["--project", project, "--namespace", &shop.sandbox.namespace])
-        .env_clear()
-        .env("KUBECONFIG", shop.sandbox.kubeconfig())
-        .output()
-        .await
-        .unwrap();
-    let texts = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
-    (output.status.code(), texts.join(""))
 }
 
 #[tokio::test]

@@ -3,17 +3,15 @@
 //! project and other pages are in `pages/`, folders of `examples/` in `gitops/`.
 
 use std::path::Path;
-use std::time::Duration;
 
-use clock::Clock;
-use dev_server::Options;
 use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use serde_json::Value;
 
 use crate::cluster::Sandbox;
 use crate::manifests::documents;
-use crate::shop::Shop;
+use crate::security::quick;
+use crate::shop::{Shop, fast};
 use crate::written::{Shell, blocks, commands, examples, section};
 
 #[tokio::test]
@@ -86,8 +84,7 @@ async fn the_steps_of_getting_started_work_as_written() {
 
 /// The operator and a dev server, without any object.
 async fn with_nothing() -> (Shop, Shell) {
-    let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
-    let mut shop = Shop::without_operator(options, Clock::system()).await;
+    let mut shop = Shop::without_operator(quick(), fast()).await;
     shop.start_operator();
     let shell = Shell::of(&shop).await;
     (shop, shell)

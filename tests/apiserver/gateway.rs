@@ -13,6 +13,7 @@ use connect_operator::operator::clients::kube_client::{self, Limits};
 use futures::stream;
 use http::{HeaderName, Method, StatusCode, Uri, header};
 use kube::{Client, Config};
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -28,6 +29,8 @@ pub(crate) enum Failure {
     After(u16, &'static str),
     /// It is not passed on, and nothing comes after the head of its response: no event of a watch, no answer to a write.
     Mute,
+    /// It is not passed on, and its connection is closed.
+    Closed,
 }
 
 type Fails = dyn Fn(&Method, &Uri) -> Option<Failure> + Send + Sync;
@@ -37,6 +40,7 @@ type Fails = dyn Fn(&Method, &Uri) -> Option<Failure> + Send + Sync;
 pub(crate) struct Gateway(Arc<Shared>);
 
 struct Shared {
+    url: String,
     upstream: Client,
     fails: Mutex<Box<Fails>>,
     /// Each request in its order, as `PATCH /path?query`.
@@ -51,8 +55,10 @@ impl Gateway {
     /// Starts a gateway before this API server; returns it, and the operator's client through it.
     pub(crate) async fn before(upstream: &Client) -> (Self, Client) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let config = Config::new(url.parse().unwrap());
         let gateway = Self(Arc::new(Shared {
+            url,
             upstream: upstream.clone(),
             fails: Mutex::new(Box::new(|_, _| None)),
             passed: watch::Sender::default(),
@@ -61,7 +67,17 @@ impl Gateway {
         }));
         let router = Router::new().fallback(answer).with_state(gateway.clone());
         tokio::spawn(async move { axum::serve(listener, router).await });
-        (gateway, kube_client::client(Access::direct(Config::new(url)), Limits::default()).unwrap())
+        (gateway, kube_client::client(Access::direct(config), Limits::default()).unwrap())
+    }
+
+    /// A kubeconfig for a process that reaches the API server through it.
+    pub(crate) fn kubeconfig(&self) -> Value {
+        json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "gateway",
+            "clusters": [{"name": "gateway", "cluster": {"server": self.0.url}}],
+            "users": [{"name": "gateway", "user": {}}],
+            "contexts": [{"name": "gateway", "context": {"cluster": "gateway", "user": "gateway"}}],
+        })
     }
 
     /// From now on requests fail as this says.
@@ -122,6 +138,9 @@ async fn answer(State(gateway): State<Gateway>, request: Request) -> Response {
             refusal(code, reason)
         }
         Some(Failure::Mute) => Response::new(Body::from_stream(stream::pending::<Result<Bytes, Infallible>>())),
+        Some(Failure::Closed) => {
+            Response::new(Body::from_stream(stream::iter([Err::<Bytes, _>("closed, as the test wants it")])))
+        }
         None => match gateway.pass(request).await {
             Ok(response) => response,
             Err(error) => return (StatusCode::BAD_GATEWAY, error.to_string()).into_response(),

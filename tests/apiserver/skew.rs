@@ -2,7 +2,6 @@
 
 use std::pin::pin;
 use std::process::Stdio;
-use std::time::Duration;
 
 use clock::Clock;
 use connect_operator::crd::{self, ActionCheck, CheckOutcome, ConnectorDeployment};
@@ -20,6 +19,7 @@ use tokio::process::Command;
 use crate::checks::{CHECK, check};
 use crate::cluster::Sandbox;
 use crate::patience::in_time;
+use crate::security::quick;
 use crate::shop::state;
 use crate::shop::{Shop, fast};
 use crate::unreliable::{Hold, Unreliable};
@@ -58,8 +58,7 @@ fn newer() -> Vec<CustomResourceDefinition> {
 
 #[tokio::test]
 async fn with_older_crds_the_operator_waits_and_with_newer_ones_it_keeps_unknown_fields() {
-    let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
-    let shop = Shop::on(Sandbox::with_definitions(older()).await, options, Clock::system()).await;
+    let shop = Shop::on(Sandbox::with_definitions(older()).await, quick(), Clock::system()).await;
     shop.put_project_and_secrets().await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
 

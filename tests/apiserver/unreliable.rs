@@ -35,8 +35,6 @@ pub(crate) enum Which {
     Responses,
     /// Watches.
     Watches,
-    /// Reads of a Secret.
-    Secrets,
 }
 
 /// How a request fails.
@@ -48,6 +46,8 @@ pub(crate) enum Wrong {
     Silent,
     /// It is answered with this HTTP status and reason, and has no effect.
     Refused(u16, &'static str),
+    /// Its operation is removed on the way, as by a webhook with an older schema.
+    Stripped,
     /// It has its effect, and its response is lost.
     Lost,
     /// It has its effect, and its response arrives this much later.
@@ -89,8 +89,6 @@ impl Default for Held {
 /// Requests that can be held back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hold {
-    /// Requests for the second page of a list, and those after it.
-    NextPages,
     /// Writes of Events.
     Events,
     /// Reads of the Secrets whose names begin with this.
@@ -102,7 +100,6 @@ pub(crate) enum Hold {
 impl Hold {
     fn is_about(self, method: &Method, uri: &Uri) -> bool {
         match self {
-            Self::NextPages => uri.query().is_some_and(|query| query.contains("continue=")),
             Self::Events => method != Method::GET && uri.path().contains("/events"),
             Self::Secrets(prefix) => method == Method::GET && uri.path().contains(&format!("/secrets/{prefix}")),
             Self::DeploymentStatuses => {
@@ -202,14 +199,13 @@ impl Unreliable {
         let (head, body) = request.into_parts();
         let body = body.collect_bytes().await?;
         let stores_response = writes_status && body.windows(ACCEPTED.len()).any(|part| part == ACCEPTED);
-        let request = Request::from_parts(head, kube::client::Body::from(body));
+        let mut request = Request::from_parts(head, kube::client::Body::from(body.clone()));
         let wrong = self.wrong.lock().unwrap().filter(|(which, _)| match which {
             Which::All => true,
             Which::Responses => stores_response,
             Which::Writes => request.method() != Method::GET,
             Which::StatusWrites => writes_status,
             Which::Watches => watches,
-            Which::Secrets => !watches && request.method() == Method::GET && request.uri().path().contains("/secrets/"),
         });
         let wrong = wrong.filter(|_| {
             let spared = |left: u64| left.checked_sub(1);
@@ -227,6 +223,7 @@ impl Unreliable {
                 inner.send(request).await?;
                 return Err("the answer is lost, as the test wants it".into());
             }
+            Some(Wrong::Stripped) => *request.body_mut() = stripped(&body).into(),
             Some(Wrong::Late(_)) | None => {}
         }
         let cut = self.cut.subscribe();
@@ -239,6 +236,15 @@ impl Unreliable {
         }
         Ok(until_changed(response, cut))
     }
+}
+
+/// A write of a status without the state of the operator.
+fn stripped(body: &[u8]) -> Vec<u8> {
+    let Ok(mut patch) = serde_json::from_slice::<serde_json::Value>(body) else { return body.to_vec() };
+    if let Some(status) = patch["status"].as_object_mut() {
+        status.remove("state");
+    }
+    patch.to_string().into_bytes()
 }
 
 /// Returns the response to a watch, which ends once `cut` changes.

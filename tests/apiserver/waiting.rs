@@ -1,25 +1,15 @@
 //! `wait`, as a process: its exit codes and its output.
 
-use std::process::Output;
-
 use serde_json::json;
-use tokio::process::Command;
 
-use crate::patience::{brief, in_time};
+use crate::patience::brief;
 use crate::rules::level;
 use crate::shop::Shop;
+use crate::verbs::run;
 
 async fn wait(shop: &Shop, arguments: &[&str]) -> (Option<i32>, String) {
-    let command = Command::new(env!("CARGO_BIN_EXE_connect-operator"))
-        .arg("wait")
-        .args(arguments)
-        .args(["--namespace", &shop.sandbox.namespace])
-        .env_clear()
-        .env("KUBECONFIG", shop.sandbox.kubeconfig())
-        .kill_on_drop(true)
-        .output();
-    let Output { status, stdout, stderr } = in_time(command).await.expect("it ends").unwrap();
-    (status.code(), [stdout, stderr].map(|text| String::from_utf8(text).unwrap()).join(""))
+    let (code, stdout, stderr) = run(&shop.sandbox, &[&["wait"], arguments].concat()).await;
+    (code, stdout + &stderr)
 }
 
 #[tokio::test]

@@ -1,14 +1,12 @@
 //! How `GitOps` tools see the operator and what it writes: Flux, Argo CD, kubectl diff, several field managers of one
 //! object.
 
-use std::time::Duration;
-
-use dev_server::Options;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::cluster::Sandbox;
 use crate::go_tools;
+use crate::security::quick;
 use crate::shop::{Shop, fast};
 
 mod argocd;
@@ -39,8 +37,7 @@ async fn dev_server_of() -> Shop {
 
 /// The same, in an existing namespace.
 async fn dev_server_in(sandbox: Sandbox) -> Shop {
-    let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
-    let mut shop = Shop::on(sandbox, options, fast()).await;
+    let mut shop = Shop::on(sandbox, quick(), fast()).await;
     shop.start_operator();
     shop
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::leader::Scope;
 use connect_operator::names;
-use dev_server::Options;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::runtime::conditions;
@@ -14,6 +13,7 @@ use serde_json::{Value, json};
 use crate::cluster::Sandbox;
 use crate::operators::{self, Running};
 use crate::patience::in_time;
+use crate::security::quick;
 use crate::shop::{NAME, PROJECT, Shop, fast};
 use crate::watching::awaited;
 
@@ -25,8 +25,7 @@ fn install(shop: &Shop, home: &Sandbox, selector: &str) -> Running {
 
 /// A shop without an operator, with its project and the Secret of its deployments, and the namespace of the operators.
 async fn shop(labels: Value) -> (Shop, Sandbox) {
-    let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
-    let shop = Shop::without_operator(options, fast()).await;
+    let shop = Shop::without_operator(quick(), fast()).await;
     let home = Sandbox::new().await;
     shop.put_credentials("dev-client").await;
     shop.put_token("first-token-of-the-shop").await;

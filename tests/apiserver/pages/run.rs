@@ -1,18 +1,16 @@
 //! Pages whose commands are run in order, and all commands on any page that only read.
 
 use std::path::Path;
-use std::time::Duration;
 
-use clock::Clock;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
-use dev_server::Options;
 use kube::api::ListParams;
 use serde_json::json;
 
 use super::blocks::{self, Block};
 use crate::rules::{Leaping, QUIET};
+use crate::security::quick;
 use crate::shell;
-use crate::shop::{CREDENTIALS, NAME, Shop};
+use crate::shop::{CREDENTIALS, NAME, Shop, fast};
 use crate::written::{Shell, section};
 
 #[tokio::test]
@@ -149,8 +147,7 @@ async fn every_command_on_every_page_that_only_reads_works() {
 
 /// A dev server, and no objects.
 async fn nothing_yet() -> Shop {
-    let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
-    Shop::without_operator(options, Clock::system()).await
+    Shop::without_operator(quick(), fast()).await
 }
 
 fn of_page(page: &str, languages: &[&str]) -> Vec<Block> {

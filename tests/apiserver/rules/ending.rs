@@ -13,6 +13,7 @@ use serde_json::json;
 use super::{DEPLOYING, Leaping, ready};
 use crate::ending::{Content, SECRETS_FIRST};
 use crate::patience::in_time;
+use crate::security::quick;
 use crate::shop::{NAME, Shop, fast};
 
 /// Accepted DELETE calls, by path.
@@ -69,8 +70,7 @@ async fn rule_24_the_copy_replaces_credentials_that_are_deleted_long_before_the_
 /// The copy is deleted together with the original Secret; only the running operator still has the credentials.
 #[tokio::test]
 async fn rule_24_the_operators_own_namespace_is_deleted_while_it_runs() {
-    let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
-    let mut shop = Shop::without_operator(options, fast()).await;
+    let mut shop = Shop::without_operator(quick(), fast()).await;
     shop.operator_namespace.clone_from(&shop.sandbox.namespace);
     shop.start_operator();
     shop.put_project_and_secrets().await;

@@ -1,4 +1,4 @@
-//! A reconcile that does not end is given up, and an unavailable service makes no process unready.
+//! A reconcile that does not end is given up.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,14 +7,15 @@ use connect_api::ActionApi;
 use connect_api::action::{ActionAnswer, ActionRequest};
 use connect_api::api::Answer;
 use connect_api::hosts::{AllowedHosts, Endpoint, UrlRefused};
-use connect_operator::cli::run::health::{Health, Stage};
 use connect_operator::operator::clients::action_factory::ActionFactory;
 use connect_operator::operator::manager::TIME_LIMIT;
-use dev_server::{Fault, FaultAnswer, Options};
+use dev_server::Options;
 use jiff::Timestamp;
 use serde_json::json;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
+use crate::checks::check;
+use crate::manifests::with_spec;
 use crate::shop::Shop;
 use crate::trouble::pace::{COARSE, FINE, SLOW, meanwhile, pass, stepped};
 
@@ -44,14 +45,9 @@ async fn a_reconcile_whose_call_never_ends_is_given_up_and_repeated() {
     let (called, mut calls) = unbounded_channel();
     shop.actions = Some(Arc::new(Never(called)));
     shop.start_operator();
-    let check = json!({
-        "apiVersion": "connect-operator.io/v1alpha1", "kind": "ActionCheck", "metadata": {"name": "hangs"},
-        "spec": {
-            "frontend": {"url": "http://127.0.0.1:1"}, "action": {"namespace": "cart", "name": "getCart"},
-            "method": "GET", "locale": "en-GB", "extensionVersion": "1.4.0",
-            "expect": {"status": 200},
-        },
-    });
+    // A read is repeated, unlike a write.
+    let reads = json!({"frontend": {"url": "http://127.0.0.1:1"}, "method": "GET", "body": null});
+    let check = with_spec(check(&shop), &reads);
     shop.sandbox.apply(&check).await.unwrap();
     meanwhile(&shop.clock, SLOW, calls.recv()).await.expect("the call is sent");
     pass(&shop.clock, COARSE, TIME_LIMIT.saturating_sub(Duration::from_mins(1))).await;
@@ -62,22 +58,4 @@ async fn a_reconcile_whose_call_never_ends_is_given_up_and_repeated() {
     meanwhile(&shop.clock, COARSE, counted).await;
     // Not as fast as before, or the limit of the next reconcile could be over before its call.
     meanwhile(&shop.clock, FINE, calls.recv()).await.expect("the call is repeated");
-}
-
-#[tokio::test]
-async fn hours_without_the_remote_do_not_make_the_process_unready() {
-    let options = Options { deploy_duration: Duration::from_secs(1), ..Options::default() };
-    let shop = Shop::with(options, stepped()).await;
-    shop.put_token("first-token-of-the-shop").await;
-    shop.sandbox.apply(&shop.deployment()).await.unwrap();
-    meanwhile(&shop.clock, FINE, shop.until_reason("Deployed")).await;
-    shop.dev.fault(Fault { answer: FaultAnswer { drop: true, ..FaultAnswer::default() }, ..Fault::default() }).unwrap();
-    let (metrics, lists) = (shop.metrics.clone(), shop.lists.clone());
-    let health = Health::new(metrics.expect("an operator runs"), lists.expect("an operator runs"));
-    health.set_stage(Stage::Leads);
-    shop.annotate(connect_operator::names::REDEPLOY_REQUESTED_AT, "1").await;
-    for _ in 0..24 {
-        pass(&shop.clock, COARSE, Duration::from_mins(5)).await;
-        assert!(health.readyz().passed, "{}", health.readyz().text);
-    }
 }

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use clock::Clock;
 use connect_operator::names;
-use dev_server::Options;
 
 use super::traced::{command, deploy, end};
 use crate::patience::in_time;
+use crate::security::quick;
 use crate::shop::Shop;
 
 /// Replaces the file at once, as the kubelet does with a mounted ConfigMap.
@@ -19,8 +19,7 @@ fn write(path: &std::path::Path, text: &str) {
 
 #[tokio::test]
 async fn another_filter_in_the_file_applies_without_a_restart() {
-    let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
-    let shop = Shop::without_operator(options, Clock::system()).await;
+    let shop = Shop::without_operator(quick(), Clock::system()).await;
     let folder = tempfile::tempdir().unwrap();
     let filter = folder.path().join("filter");
     write(&filter, "info\n");

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use clock::Clock;
-use dev_server::{Fault, FaultAnswer, Options};
+use dev_server::{Fault, FaultAnswer};
 use serde_json::Value;
 use tokio::process::{Child, Command};
 
@@ -15,6 +15,7 @@ use super::kube_state_metrics::KubeStateMetrics;
 use super::{get, traced};
 use crate::addresses;
 use crate::patience::in_time;
+use crate::security::quick;
 use crate::shop::{PROJECT, Shop};
 
 /// Starts Prometheus, which scrapes the operator and kube-state-metrics; `None`: it is not installed, which is printed,
@@ -96,8 +97,7 @@ fn dashboard() -> Vec<String> {
 
 #[tokio::test]
 async fn every_query_of_dashboard_and_alerts_works_on_the_metrics_of_a_real_operator() {
-    let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
-    let shop = Shop::without_operator(options, Clock::system()).await;
+    let shop = Shop::without_operator(quick(), Clock::system()).await;
     let (target, address, folder) = (addresses::free(), addresses::free(), tempfile::tempdir().unwrap());
     let resources = KubeStateMetrics::start(&shop.sandbox).await;
     let Some(_prometheus) = prometheus(folder.path(), address, target, resources.address) else { return };

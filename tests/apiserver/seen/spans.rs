@@ -6,21 +6,20 @@ use std::time::Duration;
 use clock::Clock;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::names;
-use dev_server::Options;
 use serde_json::Value;
 use tokio::net::TcpListener;
 
 use super::traced::{command, deploy, end};
 use crate::collector::{Collector, HEADERS, Span};
 use crate::patience::in_time;
+use crate::security::quick;
 use crate::shop::{NAME, Shop};
 
 /// Variables of the batches: an hour passes before the first one.
 const ONLY_AT_THE_END: (&str, &str) = ("OTEL_BSP_SCHEDULE_DELAY", "3600000");
 
 async fn shop() -> Shop {
-    let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
-    Shop::without_operator(options, Clock::system()).await
+    Shop::without_operator(quick(), Clock::system()).await
 }
 
 fn attribute<'a>(span: &'a Span, name: &str) -> &'a str {

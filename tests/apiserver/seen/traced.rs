@@ -2,13 +2,13 @@
 
 use std::fs::File;
 use std::process::Stdio;
-use std::time::Duration;
 
-use dev_server::{Fault, FaultAnswer, Options};
+use dev_server::{Fault, FaultAnswer};
 use serde_json::Value;
 use tokio::process::{Child, Command};
 
 use crate::patience::in_time;
+use crate::security::quick;
 use crate::shop::{NAME, Shop};
 
 /// Starts an operator as a process, whose log goes to a file.
@@ -51,8 +51,7 @@ pub(super) async fn deploy(shop: &Shop, value: &str) {
 
 #[tokio::test]
 async fn a_pause_that_no_condition_reports_is_logged() {
-    let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
-    let shop = Shop::without_operator(options, clock::Clock::system()).await;
+    let shop = Shop::without_operator(quick(), clock::Clock::system()).await;
     let log = tempfile::NamedTempFile::new().unwrap();
     let mut operator = start(&shop, log.as_file(), &[]);
     deploy(&shop, "first-token-of-the-shop").await;
@@ -84,8 +83,7 @@ async fn a_pause_that_no_condition_reports_is_logged() {
 
 #[tokio::test]
 async fn all_log_lines_and_calls_of_a_reconcile_have_its_trace_id() {
-    let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
-    let shop = Shop::without_operator(options, clock::Clock::system()).await;
+    let shop = Shop::without_operator(quick(), clock::Clock::system()).await;
     let log = tempfile::NamedTempFile::new().unwrap();
     let operator = start(&shop, log.as_file(), &[]);
     deploy(&shop, "first-token-of-the-shop").await;

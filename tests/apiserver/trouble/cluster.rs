@@ -8,13 +8,14 @@ use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::names;
 use connect_operator::operator::reporting::conditions;
 use dev_server::{Fault, FaultAnswer, Options, PlannedEntry, PlannedOutcome};
+use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt as _;
-use kube::api::{Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 
 use super::pace::{FINE, SLOW, meanwhile, pass, stepped, until_called};
 use crate::rules::is;
-use crate::shop::{NAME, PROJECT, Shop, state};
+use crate::shop::{NAME, PROJECT, SECRET, Shop, state};
 use crate::unreliable::{Unreliable, WATCHES, Which, Wrong};
 use Begins::{AtFirst, InRedeploy, OfCreate};
 
@@ -70,13 +71,14 @@ enum Begins {
 const TOO_LATE: Duration = Duration::from_secs(31);
 
 /// When it begins, how many requests fail, and how.
-const ROWS: [(Begins, u64, Wrong); 12] = [
+const ROWS: [(Begins, u64, Wrong); 13] = [
     (AtFirst, 2, Wrong::Refused(409, "Conflict")),
     (AtFirst, 2, Wrong::Refused(403, "Forbidden")),
     (AtFirst, 2, Wrong::Refused(500, "InternalError")),
     (AtFirst, 2, Wrong::Refused(429, "TooManyRequests")),
     (AtFirst, 2, Wrong::Away),
     (AtFirst, 2, Wrong::Lost),
+    (AtFirst, 3, Wrong::Stripped),
     (AtFirst, 3, Wrong::Late(TOO_LATE)),
     (OfCreate, 3, Wrong::Refused(403, "Forbidden")),
     (OfCreate, 3, Wrong::Refused(500, "InternalError")),
@@ -166,6 +168,24 @@ async fn a_change_that_no_watch_shows_is_deployed_once_the_api_server_is_there_a
         left(&shop, case, 1);
     });
     futures::future::join_all(lives).await;
+}
+
+#[tokio::test]
+async fn a_secret_that_was_deleted_while_no_watch_was_open_is_noticed() {
+    let (shop, unreliable) = shop().await;
+    let mut manifest = shop.deployment();
+    manifest["spec"]["configurations"][0]["standardConfiguration"] = json!([]);
+    shop.sandbox.apply(&manifest).await.unwrap();
+    until_live(&shop).await;
+
+    unreliable.begin(Which::Watches, Wrong::Away);
+    unreliable.cut_watches();
+    unreliable.until_met(WATCHES).await;
+    shop.api::<Secret>().delete(SECRET, &DeleteParams::default()).await.unwrap();
+    unreliable.begin(Which::Watches, Wrong::Expired);
+    unreliable.until_met(WATCHES).await;
+    unreliable.end();
+    shop.until_reason("SecretMissing").await;
 }
 
 async fn remove_finalizers(shop: &Shop) {

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::cluster::options;
 use super::pace::stepped;
 use super::until_reported_with;
+use crate::checks::{CHECK, check};
 use crate::cluster::Sandbox;
 use crate::manifests::with_spec;
 use crate::security::client_of;
@@ -69,10 +70,6 @@ fn with_outputs(shop: &Shop) -> Value {
     with_spec(shop.deployment(), &json!({"outputs": {"configMap": {"name": OUTPUTS}}}))
 }
 
-fn named(kind: &str, name: &str, spec: &Value) -> Value {
-    json!({"apiVersion": "connect-operator.io/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec})
-}
-
 #[tokio::test]
 async fn a_missing_right_is_reported_and_used_once_it_is_granted() {
     let mut shop = closed().await;
@@ -91,16 +88,14 @@ async fn a_missing_right_is_reported_and_used_once_it_is_granted() {
 
     shop.sandbox.apply(&with_outputs(&shop)).await.unwrap();
     let headers = json!([{"name": "X-Token", "secretKeyRef": {"name": SECRET, "key": "token"}}]);
-    let check = json!({"frontend": {"url": shop.dev.url()}, "action": {"namespace": "cart", "name": "getCart"},
-        "method": "GET", "locale": "en-GB", "extensionVersion": "1.4.0", "headersFrom": headers});
-    shop.sandbox.apply(&named("ActionCheck", "cart", &check)).await.unwrap();
+    shop.sandbox.apply(&with_spec(check(&shop), &json!({"headersFrom": headers}))).await.unwrap();
     until_reported_with::<ConnectorDeployment>(&shop, NAME, "KubernetesError", &["get Secret tax", refused]).await;
-    until_reported_with::<ActionCheck>(&shop, "cart", "KubernetesError", &["get Secret tax", refused]).await;
+    until_reported_with::<ActionCheck>(&shop, CHECK, "KubernetesError", &["get Secret tax", refused]).await;
     assert_eq!(shop.calls("createDeployment"), 0, "no create without its values");
 
     rules.extend([getting("secrets", SECRET), getting("configmaps", OUTPUTS)]);
     grant(&shop.sandbox, &rules).await;
-    until_reported_with::<ActionCheck>(&shop, "cart", "CheckPassed", &[]).await;
+    until_reported_with::<ActionCheck>(&shop, CHECK, "CheckPassed", &[]).await;
     let words = ["create ConfigMap outputs", "cannot create resource \"configmaps\""];
     let live = until_reported_with::<ConnectorDeployment>(&shop, NAME, "KubernetesError", &words).await.status.unwrap();
     let live = shown(&live);

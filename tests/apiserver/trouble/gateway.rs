@@ -5,16 +5,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use clock::{Clock, between};
-use connect_operator::crd::ConnectorDeployment;
+use connect_operator::crd::{ActionCheck, ConnectProject, ConnectorDeployment};
 use connect_operator::names;
 use connect_operator::operator::cluster::initial_lists::PAGE;
 use http::Method;
+use k8s_openapi::api::events::v1::Event;
 use kube::ResourceExt as _;
 use kube::api::ListParams;
 use serde_json::json;
 
 use super::pace::{COARSE, FINE, SLOW, meanwhile, pass, stepped};
+use super::until_reported_with;
+use crate::checks::{CHECK, check};
 use crate::gateway::{Failure, Gateway, is_watch};
+use crate::manifests::with_spec;
 use crate::patience::in_time;
 use crate::security::quick;
 use crate::shop::{NAME, Shop, fast};
@@ -212,4 +216,64 @@ async fn rule_27_status_writes_that_hang_in_one_namespace_delay_no_status_and_no
     shop.until_event("Deployed").await;
     let waiting = gateway.requests().into_iter().filter(|it| it.starts_with("PATCH") && it.contains(&yard.namespace));
     assert_eq!(waiting.count(), SLOTS_OF_ONE, "they still hang, and no other of them has begun");
+}
+
+/// Returns the `KubernetesError` Events: their object, note, type and count.
+async fn refusals(shop: &Shop) -> Vec<(String, String, String, i32)> {
+    let events = shop.api::<Event>().list(&ListParams::default()).await.unwrap().items;
+    let refusal = |event: Event| {
+        let regarding = event.regarding.unwrap_or_default();
+        let object = format!("{} {}", regarding.kind.unwrap_or_default(), regarding.name.unwrap_or_default());
+        let count = event.series.map_or(1, |series| series.count);
+        (object, event.note.unwrap_or_default(), event.type_.unwrap_or_default(), count)
+    };
+    let all = events.into_iter().filter(|event| event.reason.as_deref() == Some("KubernetesError"));
+    all.map(refusal).collect()
+}
+
+#[tokio::test]
+async fn a_status_that_is_refused_is_reported_by_one_event() {
+    let (shop, gateway) = behind_a_gateway(stepped()).await;
+    gateway.fail(|method, uri| {
+        let fails = method == Method::PATCH && uri.path().ends_with("/status");
+        fails.then_some(Failure::Instead(403, "Forbidden", 0))
+    });
+    let mut project = with_spec(shop.project(), &json!({"credentialsSecretRef": {"name": "none"}}));
+    project["metadata"]["name"] = json!("other");
+    let deployment = with_spec(shop.deployment(), &json!({"projectRef": {"name": "none"}}));
+    let check = with_spec(check(&shop), &json!({"after": {"deploymentRef": {"name": NAME}}}));
+    for manifest in [&project, &deployment, &check] {
+        shop.sandbox.apply(manifest).await.unwrap();
+    }
+    let lacking = [
+        ("ConnectProject other", "SecretMissing"),
+        ("ConnectorDeployment tax", "ProjectMissing"),
+        ("ActionCheck add-to-cart", "DeploymentNotReady"),
+    ];
+    let repeated = async {
+        let is_reported = |events: &[(String, String, String, i32)], (object, _): &(&str, &str)| {
+            events.iter().any(|(regarding, .., count)| regarding == object && *count > 2)
+        };
+        loop {
+            let events = refusals(&shop).await;
+            if lacking.iter().all(|row| is_reported(&events, row)) {
+                break events;
+            }
+            shop.clock.sleep(FINE).await;
+        }
+    };
+    let Ok(events) = in_time(meanwhile(&shop.clock, FINE, repeated)).await else {
+        panic!("Events about each object, of several reconciles: {:?}", refusals(&shop).await)
+    };
+    for (object, reason) in lacking {
+        let notes: Vec<_> = events.iter().filter(|(regarding, ..)| regarding == object).collect();
+        let [(_, note, type_, _)] = notes[..] else { panic!("one Event about {object}: {notes:?}") };
+        assert_eq!(type_, "Warning", "{object}");
+        let denied = "refused, as the test wants it. The status would report ";
+        assert!(note.contains(&format!("{denied}{reason}: ")), "{object}: {note}");
+    }
+    gateway.work();
+    until_reported_with::<ConnectProject>(&shop, "other", "SecretMissing", &[]).await;
+    until_reported_with::<ConnectorDeployment>(&shop, NAME, "ProjectMissing", &[]).await;
+    until_reported_with::<ActionCheck>(&shop, CHECK, "DeploymentNotReady", &[]).await;
 }

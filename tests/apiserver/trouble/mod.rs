@@ -18,7 +18,6 @@ mod outage;
 pub(crate) mod pace;
 mod panics;
 mod preflight;
-mod relists;
 mod repeated;
 mod responses;
 mod scopes;
@@ -28,7 +27,6 @@ mod starting;
 mod unreadable;
 mod unusable;
 mod values;
-mod webhook;
 
 use connect_operator::names;
 use connect_operator::operator::kinds::managed_kind::Object;

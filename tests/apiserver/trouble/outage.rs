@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use connect_api::model::DeploymentStatus;
+use connect_operator::cli::run::health::{Health, Stage};
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::names;
 use dev_server::{Fault, FaultAnswer, Options};
@@ -12,8 +13,7 @@ use kube::api::ListParams;
 use serde_json::json;
 
 use super::pace::{COARSE, FINE, meanwhile, most_in_10_seconds, pass, stepped};
-use crate::shop::Shop;
-use crate::shop::state;
+use crate::shop::{Shop, state};
 
 /// Resources that change.
 const CHANGED: usize = 100;
@@ -90,6 +90,9 @@ async fn rule_20_an_hour_without_the_remote_while_100_resources_change_leads_to_
     pass(&shop.clock, COARSE, Duration::from_mins(30)).await;
     shop.put_token("third-token-of-the-shop").await;
     pass(&shop.clock, COARSE, Duration::from_mins(30)).await;
+    let health = Health::new(shop.metrics.clone().unwrap(), shop.lists.clone().unwrap());
+    health.set_stage(Stage::Leads);
+    assert!(health.readyz().passed, "the process stays ready: {}", health.readyz().text);
     let calls = shop.dev.counts().values().sum::<u64>() - before.values().sum::<u64>();
     assert!(calls <= PROBES, "{calls} calls in an hour without the remote");
     for (now, then) in all(&shop).await.iter().zip(&live).filter(|(now, _)| is_quiet(now)) {

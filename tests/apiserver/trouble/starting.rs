@@ -1,17 +1,13 @@
 //! What the operator does before its first reconcile is refused, fails, or is not told: it goes on, or waits and says for
 //! what. The operator is a process here.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use axum::body::Body;
-use axum::response::Response;
 use clock::Clock;
 use connect_operator::crd::{self, ConnectProject, ConnectorDeployment};
 use connect_operator::names;
-use futures::stream;
-use http::Request;
+use http::Method;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{DeleteParams, ListParams};
@@ -19,18 +15,17 @@ use kube::core::NamespaceResourceScope;
 use kube::{Api, Client, Resource, ResourceExt};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::net::TcpListener;
 
 use super::until_reported_with;
 use crate::chart::rights::give;
 use crate::cluster::Sandbox;
+use crate::gateway::{Failure, Gateway};
 use crate::helm;
 use crate::manifests::with_spec;
 use crate::patience::in_time;
 use crate::security::quick;
 use crate::shop::{NAME, PROJECT, Shop};
 use crate::storm::operator::{Operator, Start, last_lines};
-use crate::unreliable::{Unreliable, Which, Wrong};
 use crate::verbs::run;
 
 /// The ConfigMap of the outputs.
@@ -208,34 +203,6 @@ async fn the_digest_key_is_sent_to_no_project() {
     operator.kill().await;
 }
 
-/// A plain address in front of the API server, for a process: a request that the client does not send closes its
-/// connection.
-async fn front(client: Client, folder: &TempDir) -> PathBuf {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address: SocketAddr = listener.local_addr().unwrap();
-    let router = axum::Router::new().fallback(move |request: axum::extract::Request| {
-        let client = client.clone();
-        async move {
-            let (head, body) = request.into_parts();
-            let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
-            match client.send(Request::from_parts(head, kube::client::Body::from(body.to_vec()))).await {
-                Ok(response) => response.map(Body::new),
-                Err(error) => Response::new(Body::from_stream(stream::iter([Err::<Vec<u8>, _>(error)]))),
-            }
-        }
-    });
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    let kubeconfig = json!({
-        "apiVersion": "v1", "kind": "Config", "current-context": "front",
-        "clusters": [{"name": "front", "cluster": {"server": format!("http://{address}")}}],
-        "users": [{"name": "front", "user": {}}],
-        "contexts": [{"name": "front", "context": {"cluster": "front", "user": "front"}}],
-    });
-    let path = folder.path().join("kubeconfig");
-    std::fs::write(&path, kubeconfig.to_string()).unwrap();
-    path
-}
-
 async fn holder(home: &Sandbox) -> Option<String> {
     let lease = Api::<Lease>::namespaced(home.client.clone(), &home.namespace).get(names::LEASE).await.unwrap();
     lease.spec.and_then(|spec| spec.holder_identity).filter(|holder| !holder.is_empty())
@@ -243,21 +210,23 @@ async fn holder(home: &Sandbox) -> Option<String> {
 
 #[tokio::test]
 async fn the_first_requests_of_a_leader_that_fail_are_repeated() {
-    for (case, wrong) in [
-        ("refused", Wrong::Refused(403, "Forbidden")),
-        ("failed", Wrong::Refused(500, "InternalError")),
-        ("a closed connection", Wrong::Away),
+    for (case, failure) in [
+        ("refused", Failure::Instead(403, "Forbidden", 0)),
+        ("failed", Failure::Instead(500, "InternalError", 0)),
+        ("a closed connection", Failure::Closed),
     ] {
         let (home, folder) = (Sandbox::new().await, TempDir::new().unwrap());
-        let (unreliable, client) = Unreliable::client(&home.client, &Clock::system());
-        unreliable.begin(Which::Secrets, wrong);
-        let operator = start(front(client, &folder).await, &[&home], &home, &folder, &[]).now();
-        unreliable.until_met(3).await;
+        let (gateway, _) = Gateway::before(&home.client).await;
+        gateway.fail(move |method, uri| (method == Method::GET && uri.path().contains("/secrets/")).then_some(failure));
+        let kubeconfig = folder.path().join("kubeconfig");
+        std::fs::write(&kubeconfig, gateway.kubeconfig().to_string()).unwrap();
+        let operator = start(kubeconfig, &[&home], &home, &folder, &[]).now();
+        gateway.until_failed(3).await;
         let (status, page) = until_readyz(&operator, "digest-key failed").await;
         assert_eq!(status, 503, "{case}: {page}");
         until_logged(&operator, "with the digest key cannot be read or created").await;
         assert!(holder(&home).await.is_some(), "{case}: it lives, and goes on to hold the Lease");
-        unreliable.end();
+        gateway.work();
         let (status, page) = until_readyz(&operator, "[+]first-lists ok").await;
         assert_eq!(status, 200, "{case}: {page}");
         operator.kill().await;

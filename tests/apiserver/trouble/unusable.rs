@@ -10,18 +10,14 @@ use serde_json::{Value, json};
 use super::cluster::options;
 use super::pace::stepped;
 use super::until_reported_with;
+use crate::checks::{self, CHECK};
+use crate::manifests::with_spec;
 use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop};
-
-const CHECK: &str = "cart";
 
 /// A check with a header from the Secret of the deployment.
 fn check(shop: &Shop) -> Value {
     let headers = json!([{"name": "X-Token", "secretKeyRef": {"name": SECRET, "key": "token"}}]);
-    json!({
-        "apiVersion": "connect-operator.io/v1alpha1", "kind": "ActionCheck", "metadata": {"name": CHECK},
-        "spec": {"frontend": {"url": shop.dev.url()}, "action": {"namespace": "cart", "name": "getCart"}, "method": "GET",
-            "locale": "en-GB", "extensionVersion": "1.4.0", "headersFrom": headers},
-    })
+    with_spec(checks::check(shop), &json!({"headersFrom": headers}))
 }
 
 async fn label(shop: &Shop, secret: &str) {

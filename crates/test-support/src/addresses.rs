@@ -3,7 +3,6 @@
 //! A port that the system chose and that nobody holds can be anybody's a moment later: it also chooses the ports of
 //! outgoing connections, and those of other tests.
 
-use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -51,21 +50,9 @@ pub fn listener() -> TcpListener {
 /// If no port is free.
 #[must_use]
 pub fn closed() -> (SocketAddr, TcpSocket) {
-    let socket = closed_at(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).expect("a free port");
+    let socket = TcpSocket::new_v4().expect("a socket");
+    socket.bind((Ipv4Addr::LOCALHOST, 0).into()).expect("a free port");
     (socket.local_addr().expect("it is bound"), socket)
-}
-
-/// Makes an address refuse connections as long as the socket is kept and does not listen; another server listened there
-/// before.
-///
-/// # Errors
-/// If somebody else has the port.
-pub fn closed_at(address: SocketAddr) -> io::Result<TcpSocket> {
-    let socket = TcpSocket::new_v4()?;
-    // The connections of the other server may still be waiting for their end.
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    Ok(socket)
 }
 
 #[cfg(test)]

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use connect_api::model::StandardKey;
+use connect_operator::crd::ConnectorDeployment;
 use dev_server::{Fault, FaultAnswer};
 use serde_json::{Value, json};
 
+use crate::manifests::with_spec;
 use crate::rules::{Leaping, QUIET_PERIOD, message};
 use crate::shop::SECRET;
 
@@ -51,30 +53,28 @@ async fn all_mistakes_are_reported_at_once_and_nothing_is_sent() {
 }
 
 #[tokio::test]
-async fn an_unsupported_region_is_reported_with_the_supported_ones() {
-    let shop = Leaping::open().await;
-    shop.apply_deployment(&json!({"connector": {"key": "demo-us-only"}, "configurations": null})).await;
-    let reported = shop.until_reason("ConfigurationInvalid").await;
-    let message = message(&reported);
-    assert!(
-        message.contains("region europe-west1.gcp is not supported") && message.contains("us-central1.gcp"),
-        "{message}"
-    );
-    assert_eq!(shop.sent(), [0, 0, 0]);
-}
-
-#[tokio::test]
-async fn a_staged_connector_is_deployed_only_if_it_is_previewable() {
+async fn a_connector_is_deployed_only_where_it_is_supported_and_previewed_only_if_it_may_be() {
     let plain = json!([{"applicationName": "service"}]);
     let shop = Leaping::open().await;
-    let hidden = json!({"connector": {"key": "demo-staged-hidden", "staged": true}, "configurations": plain});
-    shop.apply_deployment(&hidden).await;
-    let reported = shop.until_reason("ConfigurationInvalid").await;
-    let message = message(&reported);
-    assert!(message.contains("its isPreviewable is none: request preview permission"), "{message}");
+    for (name, spec, words) in [
+        (
+            "of-another-region",
+            json!({"connector": {"key": "demo-us-only"}, "configurations": null}),
+            ["region europe-west1.gcp is not supported", "us-central1.gcp"],
+        ),
+        (
+            "hidden",
+            json!({"connector": {"key": "demo-staged-hidden", "staged": true}, "configurations": plain}),
+            ["its isPreviewable is none", "request preview permission"],
+        ),
+    ] {
+        let mut manifest = with_spec(shop.deployment(), &spec);
+        manifest["metadata"]["name"] = json!(name);
+        shop.sandbox.apply(&manifest).await.unwrap();
+        let reported: ConnectorDeployment = shop.until_reason_of(name, "ConfigurationInvalid").await;
+        assert!(words.iter().all(|word| message(&reported).contains(word)), "{name}: {}", message(&reported));
+    }
     assert_eq!(shop.sent(), [0, 0, 0]);
-
-    let shop = Leaping::open().await;
     let may = json!({"connector": {"key": "demo-staged", "staged": true}, "configurations": plain});
     shop.apply_deployment(&may).await;
     shop.finish("Deployed").await;
@@ -107,17 +107,4 @@ async fn without_a_registry_live_deployments_continue() {
     shop.change(&json!({"spec": {"configurations": [changed]}})).await;
     shop.redeployed("Deployed").await;
     assert_eq!(shop.sent(), [1, 1, 0]);
-}
-
-#[tokio::test]
-async fn twenty_deployments_of_one_connector_read_it_once() {
-    let shop = Leaping::open().await;
-    shop.put_token("first-token-of-the-shop").await;
-    for number in 0..20 {
-        let mut deployment = shop.deployment();
-        deployment["metadata"]["name"] = json!(format!("tax-{number}"));
-        shop.sandbox.apply(&deployment).await.unwrap();
-    }
-    shop.until_calls("createDeployment", 20).await;
-    assert_eq!(shop.calls("getConnectorByKey"), 1);
 }

@@ -52,21 +52,6 @@ fn every_state_is_as_intended(argo_cd: impl Fn(&[Value]) -> Vec<ToolStatus>) {
     }
 }
 
-#[tokio::test]
-async fn the_patch_is_merged_into_the_config_map_of_argo_cd() {
-    let sandbox = crate::cluster::Sandbox::new().await;
-    sandbox.succeed(&["create", "namespace", "argocd"], "").await;
-    sandbox.succeed(&["create", "configmap", "argocd-cm", "--namespace=argocd", "--from-literal=url=kept"], "").await;
-    let file = format!("{}/examples/argocd/argocd-cm-patch.yaml", env!("CARGO_MANIFEST_DIR"));
-    sandbox.succeed(&["patch", "configmap", "argocd-cm", "--namespace=argocd", "--patch-file", &file], "").await;
-    let merged = sandbox.succeed(&["get", "configmap", "argocd-cm", "--namespace=argocd", "--output=json"], "").await;
-    let merged: Value = serde_json::from_str(&merged).unwrap();
-    assert_eq!(
-        (merged["data"]["url"].as_str(), merged["data"].as_object().unwrap().len()),
-        (Some("kept"), 1 + crd::resources().len())
-    );
-}
-
 /// The statuses that a tool in `tests/tools/` computes for objects with the checks of the patch.
 pub(in crate::gitops) fn verdicts(tool: &str, objects: &[Value]) -> Vec<ToolStatus> {
     let checks = checks();

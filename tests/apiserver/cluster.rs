@@ -7,6 +7,7 @@ use std::sync::Arc;
 use local_control_plane::{Assets, LocalCluster, Options};
 
 use crate::patience::{in_time, patience};
+use crate::reported;
 use crate::watching::awaited;
 use connect_operator::crd::{self, ConnectorDeployment};
 use connect_operator::names;
@@ -190,10 +191,7 @@ impl Sandbox {
     /// Returns once the Ready condition of a deployment in this namespace has this reason.
     pub(crate) async fn until_reason(&self, name: &str, reason: &str) {
         let api = Api::<ConnectorDeployment>::namespaced(self.client.clone(), &self.namespace);
-        let is = |object: Option<&ConnectorDeployment>| {
-            let conditions = object.and_then(|object| object.status.as_ref()).map(|status| &status.conditions);
-            conditions.into_iter().flatten().any(|it| it.type_ == names::READY && it.reason == reason)
-        };
+        let is = |object: Option<&ConnectorDeployment>| object.is_some_and(|object| reported::reason(object) == reason);
         let seen = in_time(awaited(api.clone(), name, is)).await;
         assert!(seen.is_ok(), "not in time: {reason}\n{:#?}", api.get_opt(name).await);
     }

@@ -13,18 +13,19 @@ use connect_operator::operator::cluster::objects::digest_key;
 use dev_server::Options;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::events::v1::Event;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::ListParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config, ResourceExt};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
+use crate::checks::{CHECK, check};
 use crate::cluster::Sandbox;
 use crate::manifests::{deployment, documents, project, with_spec};
 use crate::operators::{self, Running};
 use crate::patience::{in_time, timeout_option};
 use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop, fast, state};
+use crate::staged::{KIT, kit};
 
 const PAGE: &str = include_str!("../../docs/security.md");
 
@@ -147,25 +148,10 @@ async fn secrets_of(own: &Sandbox) -> Vec<String> {
 
 /// Applies a staged connector and a check of an action.
 async fn stages_and_checks(shop: &Shop) {
-    let named = |name: &str, kind: &str, spec: Value| json!({"apiVersion": "connect-operator.io/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec});
-    let repository = json!({"url": "https://github.com/example/demo-kit.git", "tag": "1.0.0"});
-    let staged = json!({"projectRef": {"name": PROJECT}, "key": "kit", "name": "Kit", "repository": repository,
-        "creator": {"email": "dev@example.com"}, "integrationTypes": ["tax"]});
-    shop.sandbox.apply(&named("kit", "ConnectorStaged", staged)).await.unwrap();
-    let is = |conditions: &[Condition], reason: &str| {
-        conditions.iter().any(|it| it.type_ == names::READY && it.reason == reason)
-    };
-    shop.until_object("kit", "staged", |object: &ConnectorStaged| {
-        object.status.as_ref().is_some_and(|status| is(&status.conditions, "Staged"))
-    })
-    .await;
-    let check = json!({"frontend": {"url": shop.dev.url()}, "action": {"namespace": "cart", "name": "addToCart"}, "method": "POST",
-        "locale": "en-GB", "extensionVersion": "1.4.0", "body": json!({"variant": {"sku": "A1", "count": 1}}).to_string()});
-    shop.sandbox.apply(&named("add-to-cart", "ActionCheck", check)).await.unwrap();
-    shop.until_object("add-to-cart", "checked", |object: &ActionCheck| {
-        object.status.as_ref().is_some_and(|status| is(&status.conditions, "CheckPassed"))
-    })
-    .await;
+    shop.sandbox.apply(&kit()).await.unwrap();
+    shop.until_reason_of::<ConnectorStaged>(KIT, "Staged").await;
+    shop.sandbox.apply(&check(shop)).await.unwrap();
+    shop.until_reason_of::<ActionCheck>(CHECK, "CheckPassed").await;
 }
 
 #[tokio::test]

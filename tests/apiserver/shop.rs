@@ -29,7 +29,7 @@ use serde_json::{Value, json};
 use crate::cluster::Sandbox;
 use crate::operators::{self, Running};
 use crate::patience::in_time;
-use crate::reported::is_for_its_generation;
+use crate::reported::{is_for_its_generation, reason};
 use crate::unreliable;
 use crate::watching::awaited;
 use connect_operator::operator::deployment::persisted::PersistedState;
@@ -339,10 +339,7 @@ impl Shop {
 
     /// Returns once the operator has found that it can use the project. An object has a status before anybody has seen it.
     pub(crate) async fn until_available(&self) {
-        self.until_project("available", |project| {
-            project.status.iter().flat_map(|status| &status.conditions).any(|condition| condition.reason == "Available")
-        })
-        .await;
+        self.until_project("available", |project| reason(project) == "Available").await;
     }
 
     /// Returns an object once it satisfies `is`.

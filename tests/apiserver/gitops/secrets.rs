@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::{dev_server_of, foreign, seen_by};
 use crate::manifests::documents;
-use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET};
+use crate::reported::reason;
+use crate::shop::{CREDENTIALS, NAME, SECRET};
 
 #[tokio::test]
 async fn resources_wait_for_secrets_of_another_controller_and_continue_without_a_change() {
@@ -15,11 +16,7 @@ async fn resources_wait_for_secrets_of_another_controller_and_continue_without_a
         let text = text.replace(crate::written::USUAL, &shop.dev.url());
         shop.sandbox.succeed(&["apply", "--server-side", "--validate=strict", "--filename", "-"], &text).await;
     }
-    let without_credentials = |object: &connect_operator::crd::ConnectProject| {
-        let conditions = object.status.as_ref().map(|status| &status.conditions);
-        conditions.into_iter().flatten().any(|it| it.type_ == "Reconciling" && it.reason == "SecretMissing")
-    };
-    shop.until_object(PROJECT, "it waits for its Secret", without_credentials).await;
+    shop.until_project("it waits for its Secret", |project| reason(project) == "SecretMissing").await;
     assert_eq!(seen_by(&shop.sandbox, "connectproject").await, [("InProgress".into(), "Progressing".into())]);
 
     // The Secrets that the other controllers would create, by name and keys.

@@ -1,11 +1,11 @@
 //! A deployment that names a `ConnectorStaged`, from its first tag to the next.
 
 use connect_operator::crd::ConnectorDeployment;
-use connect_operator::operator::reporting::conditions::ready_message;
 use serde_json::{Value, json};
 
 use super::{apply, change, open, record, until_reason};
 use crate::manifests::with_spec;
+use crate::reported::message;
 use crate::shop::Shop;
 use crate::shop::state;
 
@@ -25,17 +25,12 @@ async fn a_new_tag_in_one_manifest_leads_to_a_live_preview() {
     manifest["spec"]["connector"].as_object_mut().unwrap().remove("key");
     shop.sandbox.apply(&manifest).await.unwrap();
     let waits = shop.until_reason("StagedNotReady").await;
-    let waits = waits.status.unwrap();
-    let message = ready_message(&waits.conditions).unwrap();
-    assert!(message.contains("ConnectorStaged kit: it is missing in this namespace"));
+    assert!(message(&waits).contains("ConnectorStaged kit: it is missing in this namespace"));
 
     apply(&shop, &json!({})).await;
     until_reason(&shop, "Staged").await;
-    shop.until("the condition names the fix", |object| {
-        let message = object.status.as_ref().and_then(|status| ready_message(&status.conditions)).unwrap_or_default();
-        message.contains("set previewable: true there")
-    })
-    .await;
+    let named = |object: &ConnectorDeployment| message(object).contains("set previewable: true there");
+    shop.until("the condition names the fix", named).await;
     assert_eq!(shop.calls("createDeployment"), 0, "nothing is sent that the service would refuse");
 
     change(&shop, &json!({"spec": {"previewable": true, "publish": "Private"}})).await;

@@ -9,6 +9,7 @@ use crate::manifests::with_spec;
 use crate::patience::in_time;
 use crate::reported::{has, message};
 use crate::shop::{PROJECT, Shop};
+use crate::trouble::until_reported_with;
 use crate::watching::awaited;
 
 async fn delete(shop: &Shop) {
@@ -61,11 +62,8 @@ async fn rule_24_a_project_stays_while_a_staged_connector_names_it() {
     until_reason(&shop, "Staged").await;
     let projects: Api<ConnectProject> = shop.api();
     projects.delete(PROJECT, &DeleteParams::default()).await.unwrap();
-    shop.until_project("it waits", |object| {
-        let conditions = object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-        conditions.iter().any(|it| it.reason == "InUse" && it.message.contains("1 ConnectorStaged that names it"))
-    })
-    .await;
+    let words = ["1 ConnectorStaged that names it"];
+    until_reported_with::<ConnectProject>(&shop, PROJECT, "InUse", &words).await;
     delete(&shop).await;
     assert!(records(&shop).is_empty(), "it was deleted at the remote first");
     let gone = awaited(projects, PROJECT, |object: Option<&ConnectProject>| object.is_none());

@@ -7,7 +7,6 @@ use connect_api::{ClientContext, CommerceApi};
 use connect_operator::crd::ConnectProject;
 use connect_operator::operator::clients::connect_factory::HttpFactory;
 use connect_operator::operator::remote::{ConnectFactory, Connection, Settings};
-use connect_operator::operator::reporting::conditions::ready_reason;
 use dev_server::{Catalogue, Options};
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
@@ -84,9 +83,7 @@ async fn delete(shop: &Shop, key: &str) {
 
 /// Returns once the project is available.
 async fn until_available(shop: &Shop, key: &str) {
-    let conditions = |project: &ConnectProject| project.status.as_ref().map(|it| it.conditions.clone());
-    let is = |project: &ConnectProject| ready_reason(&conditions(project).unwrap_or_default()) == Some("Available");
-    shop.until_object(key, "available", is).await;
+    shop.until_reason_of::<ConnectProject>(key, "Available").await;
 }
 
 /// Returns once the operator has clients for exactly these project keys.

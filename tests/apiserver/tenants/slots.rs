@@ -1,7 +1,6 @@
 //! A namespace whose reconciles hang leaves slots of its kind for other namespaces.
 
 use connect_operator::crd;
-use connect_operator::names;
 use dev_server::Options;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::Api;
@@ -12,6 +11,7 @@ use crate::checks::check;
 use crate::cluster::Sandbox;
 use crate::manifests::with_spec;
 use crate::patience::in_time;
+use crate::reported;
 use crate::shop::{Shop, fast};
 use crate::unreliable::{Hold, Unreliable};
 use crate::watching::awaited;
@@ -105,10 +105,7 @@ async fn rule_27_a_namespace_whose_reconciles_hang_keeps_no_other_waiting() {
 }
 
 async fn until_reason(api: &Api<DynamicObject>, name: &str, reason: &str) {
-    let is = |object: Option<&DynamicObject>| {
-        let conditions = object.and_then(|object| object.data["status"]["conditions"].as_array());
-        conditions.into_iter().flatten().any(|it| it["type"] == names::READY && it["reason"] == reason)
-    };
+    let is = |object: Option<&DynamicObject>| object.is_some_and(|object| reported::reason(object) == reason);
     let seen = in_time(awaited(api.clone(), name, is)).await;
     assert!(seen.is_ok(), "{name} did not report {reason} in time");
 }

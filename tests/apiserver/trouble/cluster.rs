@@ -6,7 +6,6 @@ use std::time::Duration;
 use connect_api::model::EntryType;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::names;
-use connect_operator::operator::reporting::conditions;
 use dev_server::{Fault, FaultAnswer, Options, PlannedEntry, PlannedOutcome};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt as _;
@@ -14,7 +13,7 @@ use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 
 use super::pace::{FINE, SLOW, meanwhile, pass, stepped, until_called};
-use crate::rules::is;
+use crate::reported::has;
 use crate::shop::{NAME, PROJECT, SECRET, Shop, state};
 use crate::unreliable::{Unreliable, WATCHES, Which, Wrong};
 use Begins::{AtFirst, InRedeploy, OfCreate};
@@ -31,20 +30,13 @@ pub(crate) async fn shop() -> (Shop, Unreliable) {
     let (unreliable, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
     shop.start_operator_as(client);
     shop.put_token("first-token-of-the-shop").await;
-    let available = |project: &ConnectProject| {
-        project.status.as_ref().is_some_and(|status| conditions::is_ready(&status.conditions))
-    };
-    meanwhile(&shop.clock, FINE, shop.until_project("available", available)).await;
+    meanwhile(&shop.clock, FINE, shop.until_available()).await;
     (shop, unreliable)
 }
 
 pub(crate) async fn until_live(shop: &Shop) -> ConnectorDeployment {
-    let live = shop.until("live without an operation", |object| {
-        object.status.as_ref().is_some_and(|status| {
-            state(object).operation.is_none()
-                && status.conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
-        })
-    });
+    let live = |object: &ConnectorDeployment| state(object).operation.is_none() && has(object, names::READY);
+    let live = shop.until("live without an operation", live);
     meanwhile(&shop.clock, FINE, live).await
 }
 
@@ -137,7 +129,7 @@ async fn rule_06_a_response_that_cannot_be_stored_for_minutes_is_not_lost() {
         unreliable.end();
         let live = until_live(&shop).await;
         left(&shop, case, 1);
-        assert!(!is(&live, names::SECRETS_UNVERIFIED), "{case}: {live:?}");
+        assert!(!has(&live, names::SECRETS_UNVERIFIED), "{case}: {live:?}");
     });
     futures::future::join_all(lives).await;
 }

@@ -13,6 +13,7 @@ use kube::api::ListParams;
 use serde_json::json;
 
 use super::pace::{COARSE, FINE, meanwhile, most_in_10_seconds, pass, stepped};
+use crate::reported::reason;
 use crate::shop::{Shop, state};
 
 /// Resources that change.
@@ -25,11 +26,6 @@ const RATE: usize = 20;
 const BURST: usize = 5;
 /// Probes of an hour: one each 45 to 60 s, and the first ones faster.
 const PROBES: u64 = 3600 / 45 + 15;
-
-fn reason(object: &ConnectorDeployment) -> Option<&str> {
-    let conditions = &object.status.as_ref()?.conditions;
-    conditions.iter().find(|condition| condition.type_ == "Ready").map(|condition| condition.reason.as_str())
-}
 
 fn is_quiet(object: &ConnectorDeployment) -> bool {
     object.name_any().starts_with("quiet")
@@ -54,7 +50,7 @@ async fn until_all(shop: &Shop, what: &str, is: impl Fn(&ConnectorDeployment) ->
 }
 
 fn is_live(object: &ConnectorDeployment) -> bool {
-    reason(object) == Some("Deployed") && state(object).operation.is_none()
+    reason(object) == "Deployed" && state(object).operation.is_none()
 }
 
 #[tokio::test]
@@ -81,11 +77,8 @@ async fn rule_20_an_hour_without_the_remote_while_100_resources_change_leads_to_
     shop.dev.fault(Fault { answer: FaultAnswer::text(503, ""), ..Fault::default() }).unwrap();
     let before = shop.dev.counts();
     shop.put_token("second-token-of-the-shop").await;
-    until_all(&shop, "waiting", |object| is_quiet(object) || reason(object) == Some("ServiceUnavailable")).await;
-    let reported = shop.until_project("not ready", |project| {
-        let conditions = project.status.as_ref().map(|status| status.conditions.clone()).unwrap_or_default();
-        conditions.iter().any(|condition| condition.type_ == "Ready" && condition.reason == "ServiceUnavailable")
-    });
+    until_all(&shop, "waiting", |object| is_quiet(object) || reason(object) == "ServiceUnavailable").await;
+    let reported = shop.until_project("not ready", |project| reason(project) == "ServiceUnavailable");
     meanwhile(&shop.clock, FINE, reported).await;
     pass(&shop.clock, COARSE, Duration::from_mins(30)).await;
     shop.put_token("third-token-of-the-shop").await;

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::pace::{COARSE, FINE, call_lines, meanwhile, most_in_10_seconds, pass, stepped};
 use super::until_reported_with;
+use crate::reported::has;
 use crate::shop::{NAME, PROJECT, Shop};
 
 const REASON: &str = "ServiceUnavailable";
@@ -42,10 +43,7 @@ async fn nothing_changes_in_six_minutes(shop: &Shop) {
     // Reads after 1, 2 and 4 s, and after each one the call that finds out whether the service works.
     assert!(most <= 8, "{most} calls in 10 s\n{}", call_lines(&calls, started));
     let project = Api::<ConnectProject>::get(&shop.api(), PROJECT).await.unwrap();
-    let conditions = project.status.iter().flat_map(|status| &status.conditions);
-    let ready =
-        conditions.filter(|condition| condition.type_ == names::READY).map(|condition| condition.status.as_str());
-    assert_eq!(ready.collect::<Vec<_>>(), ["True"], "the project works");
+    assert!(has(&project, names::READY), "the project works");
 }
 
 #[tokio::test]

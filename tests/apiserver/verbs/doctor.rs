@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::run;
 use crate::cluster::Sandbox;
+use crate::reported::reason;
 use crate::shop::{CREDENTIALS, Shop};
 
 /// Returns the exit code, and the findings of a check as `(level, message, remedy)`.
@@ -65,11 +66,7 @@ async fn a_live_shop_has_no_problem() {
     }
 
     shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "wrong")]).await;
-    shop.until_project("rejected", |project| {
-        let conditions = project.status.iter().flat_map(|status| &status.conditions);
-        conditions.into_iter().any(|it| it.type_ == "Ready" && it.reason == "CredentialsRejected")
-    })
-    .await;
+    shop.until_project("rejected", |project| reason(project) == "CredentialsRejected").await;
     let (code, found) = findings(&shop.sandbox, "ConnectProject", &[]).await;
     let [(level, message, remedy)] = &found[..] else { panic!("{found:?}") };
     assert_eq!((code, level.as_str()), (Some(1), "problem"), "{message}");

@@ -14,6 +14,7 @@ use tokio::process::Command;
 use super::ended;
 use crate::checks::{CHECK, check};
 use crate::patience::in_time;
+use crate::reported::has;
 use crate::shop::Shop;
 
 /// The commands that run until they are ended: the test below starts two, and `demo.rs` the other.
@@ -59,11 +60,7 @@ async fn every_verb_works_through_kubectl() {
     ] {
         if arguments[0] == "status" {
             shop.change(&serde_json::json!({"spec": {"suspend": true}})).await;
-            shop.until("it is suspended", |object| {
-                let conditions = object.status.iter().flat_map(|status| &status.conditions);
-                conditions.into_iter().any(|it| it.type_ == "Suspended" && it.status == "True")
-            })
-            .await;
+            shop.until("it is suspended", |object| has(object, "Suspended")).await;
         }
         let (code, stdout, stderr) = connect(&shop, folder.path(), arguments).await;
         assert_eq!(code, Some(0), "{arguments:?}: {stdout}{stderr}");

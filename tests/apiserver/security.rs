@@ -57,7 +57,9 @@ async fn account(own: &Sandbox, watched: &Sandbox) -> Client {
     for manifest in &manifests {
         let namespace = manifest["metadata"]["namespace"].as_str();
         let sandbox = if namespace == Some(&watched.namespace) { watched } else { own };
-        sandbox.succeed(&["apply", "--filename", "-"], &manifest.to_string()).await;
+        // Two tests may create what belongs to the whole cluster at once.
+        let apply = ["apply", "--server-side", "--force-conflicts", "--filename", "-"];
+        sandbox.succeed(&apply, &manifest.to_string()).await;
     }
     for binding in manifests.iter().filter(|it| it["kind"] == "RoleBinding") {
         own.until_granted(binding).await;

@@ -6,8 +6,6 @@ pub const GROUP: &str = "connect-operator.io";
 pub const PREFIX: &str = "connect-operator.io/";
 /// API version of every kind.
 pub const VERSION: &str = "v1alpha1";
-/// Path at which the API server lists the kinds of this group and version.
-pub const KINDS_PATH: &str = "/apis/connect-operator.io/v1alpha1";
 /// Path of their OpenAPI document (Kubernetes API, "OpenAPI V3").
 pub const OPENAPI_PATH: &str = "/openapi/v3/apis/connect-operator.io/v1alpha1";
 /// Field manager of every write to the cluster.

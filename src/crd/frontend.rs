@@ -41,7 +41,6 @@ pub struct Frontend {
 impl Frontend {
     /// Returns these fields, with those of `shared` in place of absent ones. The address is inherited as a whole: `url`
     /// here replaces the names in `shared`, and names here replace `url` in `shared`.
-    #[must_use]
     pub fn or(&self, shared: &Self) -> Self {
         let named = self.project_name.is_some() || self.company_name.is_some() || self.tld.is_some();
         let inherited = |own: &Option<String>, theirs: &Option<String>| match self.url {

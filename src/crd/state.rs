@@ -39,7 +39,6 @@ pub fn read<S: DeserializeOwned>(text: &str) -> Result<S, String> {
 }
 
 /// Returns the text that [`read`] reads.
-#[must_use]
 pub fn text<S: Serialize>(state: &S) -> Option<String> {
     serde_json::to_string(&Versioned { v: VERSION, state }).ok()
 }

@@ -49,7 +49,6 @@ pub fn start(format: LogFormat, default: &str) {
 }
 
 /// Starts logging like [`start`], and passes spans to `traces`. Returns the filter of the log, which can be changed.
-#[must_use]
 pub fn start_with(format: LogFormat, default: &str, traces: Option<TraceLayer>) -> LogFilter {
     let text = std::env::var("RUST_LOG").ok().filter(|text| !text.is_empty()).unwrap_or_else(|| default.to_owned());
     let layer = match format {

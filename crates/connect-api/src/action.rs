@@ -64,7 +64,6 @@ impl Preset {
     };
 
     /// Returns the contract's operation for a method, or `None` for a method that actions do not support.
-    #[must_use]
     pub fn operation(&self, method: &str) -> Option<&'static str> {
         let at = ["GET", "POST", "PUT"].iter().position(|known| *known == method)?;
         self.operations.get(at).copied()
@@ -72,7 +71,6 @@ impl Preset {
 
     /// Returns `https://{projectName}-{companyName}.frontastic{tld}`, or the same with another host part.
     /// [`super::hosts::AllowedHosts`] decides whether the result may be called, whatever the parts contain.
-    #[must_use]
     pub fn url(&self, project_name: &str, company_name: &str, tld: &str) -> String {
         format!("https://{project_name}-{company_name}.{}{tld}", self.host)
     }
@@ -203,7 +201,6 @@ const TAKEN: [&str; 11] = [
 
 impl Action {
     /// Returns the contract's operation of this call.
-    #[must_use]
     pub fn operation(&self, preset: &Preset) -> &'static str {
         let [get, post, put] = preset.operations;
         match self.method {
@@ -214,7 +211,6 @@ impl Action {
     }
 
     /// Returns a masker for the values of the extra headers, to be applied to texts of the response.
-    #[must_use]
     pub fn masker(&self) -> Masker {
         Masker::new(self.headers.iter().map(|header| header.value.expose_secret()))
     }

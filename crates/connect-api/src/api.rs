@@ -23,14 +23,12 @@ pub enum Selector {
 
 impl Selector {
     /// Returns the id or the key.
-    #[must_use]
     pub fn name(&self) -> &str {
         let (Self::Id(name) | Self::Key(name)) = self;
         name
     }
 
     /// Returns the name of an operation that exists in a form by id and a form by key (contract section 5).
-    #[must_use]
     pub fn operation(&self, by_id: &'static str, by_key: &'static str) -> &'static str {
         match self {
             Self::Id(_) => by_id,

@@ -20,7 +20,6 @@ pub struct ClientContext {
 
 impl ClientContext {
     /// Creates a context without restrictions and metrics, for one-shot commands and tests.
-    #[must_use]
     pub fn plain(clock: Clock) -> Self {
         Self { clock, fence: Fence::none(), observer: Arc::new(Unobserved) }
     }

@@ -29,7 +29,6 @@ pub enum ResourceKind {
 
 impl ResourceKind {
     /// Returns the kind's name for messages.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Extension => "Extension",

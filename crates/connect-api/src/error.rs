@@ -114,7 +114,6 @@ pub enum Reaction {
 
 impl ErrorCode {
     /// Returns the reaction to this code, or `None` for a code that the contract does not list.
-    #[must_use]
     pub fn reaction(&self) -> Option<Reaction> {
         Some(match self {
             Self::AuthenticationError => Reaction::Token,
@@ -185,7 +184,6 @@ impl ApiError {
     }
 
     /// Returns the reaction: by the first code that the contract lists, otherwise by the HTTP status.
-    #[must_use]
     pub fn reaction(&self) -> Reaction {
         match &self.failure {
             Failure::Answered { status, codes } => {
@@ -199,7 +197,6 @@ impl ApiError {
 
     /// Returns whether the requested change may have happened. It certainly did not if nothing was sent, and after a
     /// status below 500 (except 408) unless a listed code leaves the effect open; otherwise the effect is unknown.
-    #[must_use]
     pub fn effect(&self) -> Effect {
         match &self.failure {
             Failure::NotSent | Failure::HeldBack | Failure::CredentialsRefused => Effect::None,
@@ -216,7 +213,6 @@ impl ApiError {
 
     /// Returns how to react to a changing call that failed: [`Reaction::Verify`] if the change may have happened. A gateway may
     /// send a request twice and pass the second answer on; then `DuplicateField` and `ConcurrentModification` answer the second one.
-    #[must_use]
     pub fn reaction_to_change(&self) -> Reaction {
         let is_repeated = matches!(self.code(), Some(ErrorCode::DuplicateField | ErrorCode::ConcurrentModification));
         if self.effect() == Effect::Unknown || is_repeated { Reaction::Verify } else { self.reaction() }
@@ -224,13 +220,11 @@ impl ApiError {
 
     /// Returns whether the call was held back on this side. That says nothing about how this call would be answered: another
     /// one failed, or the service asked for a pause.
-    #[must_use]
     pub fn is_held_back(&self) -> bool {
         self.failure == Failure::HeldBack
     }
 
     /// Returns the first listed code, or the first code of the response if none is listed.
-    #[must_use]
     pub fn code(&self) -> Option<&ErrorCode> {
         match &self.failure {
             Failure::Answered { codes, .. } => codes.first(),
@@ -239,7 +233,6 @@ impl ApiError {
     }
 
     /// Returns the HTTP status of the response, if one arrived.
-    #[must_use]
     pub fn status(&self) -> Option<u16> {
         match &self.failure {
             Failure::Answered { status, .. } => Some(*status),
@@ -248,7 +241,6 @@ impl ApiError {
     }
 
     /// Returns what happened and the message, without operation and correlation id, for a message that contains it.
-    #[must_use]
     pub fn without_ids(&self) -> String {
         let mut text = match &self.failure {
             Failure::Answered { status, codes } => match codes.first() {

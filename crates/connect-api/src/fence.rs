@@ -23,19 +23,16 @@ struct Timed {
 
 impl Fence {
     /// Creates a fence that always holds, for processes without competing replicas.
-    #[must_use]
     pub fn none() -> Self {
         Self(None)
     }
 
     /// Creates a fence that does not hold until [`Fence::hold_until`] is called.
-    #[must_use]
     pub fn closed(clock: Clock) -> Self {
         Self(Some(Arc::new(Timed { clock, until: AtomicU64::new(0) })))
     }
 
     /// Returns whether a changing request may leave now.
-    #[must_use]
     pub fn holds(&self) -> bool {
         self.0.as_ref().is_none_or(|timed| nanoseconds(timed.clock.elapsed()) < timed.until.load(Ordering::SeqCst))
     }

@@ -141,7 +141,6 @@ macro_rules! open_enum {
             pub const KNOWN: &'static [&'static str] = &[$($word),*];
 
             /// Returns the word as written in JSON.
-            #[must_use]
             pub fn as_str(&self) -> &str {
                 match self {
                     $(Self::$variant => $word,)*

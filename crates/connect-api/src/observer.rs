@@ -40,7 +40,6 @@ pub enum RequestEnd {
 
 impl RequestEnd {
     /// Returns a word for a failure without a usable response, and `answered` for a response.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Status(_) => "answered",

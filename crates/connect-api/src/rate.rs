@@ -13,7 +13,6 @@ pub struct Rate(u32);
 
 impl Rate {
     /// Creates a rate of `requests` per second; 0 becomes the lowest rate.
-    #[must_use]
     pub const fn per_second(requests: u32) -> Self {
         let thousandths = requests.saturating_mul(THOUSAND);
         Self(if thousandths < THOUSAND { THOUSAND } else { thousandths })
@@ -21,7 +20,6 @@ impl Rate {
 
     /// Creates a rate from a fraction, rounded to thousandths. Values that are not a rate, such as negative numbers and
     /// NaN, become the lowest rate.
-    #[must_use]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to what fits")]
     pub fn of(requests: f64) -> Self {
         // A NaN stays one here, and becomes 0.
@@ -31,19 +29,16 @@ impl Rate {
     }
 
     /// Returns the time between two requests.
-    #[must_use]
     pub fn period(self) -> Duration {
         Duration::from_nanos(u64::from(THOUSAND) * 1_000_000_000 / u64::from(self.0))
     }
 
     /// Returns the number of requests in one second, rounded down, at least 1 and at most `most`.
-    #[must_use]
     pub fn burst(self, most: NonZeroU32) -> NonZeroU32 {
         NonZeroU32::new(self.0 / THOUSAND).map_or(NonZeroU32::MIN, |whole| whole.min(most))
     }
 
     /// Returns the number of requests in one second, rounded down, at least 1.
-    #[must_use]
     pub fn whole(self) -> usize {
         usize::try_from(self.0 / THOUSAND).unwrap_or(usize::MAX)
     }

@@ -23,14 +23,12 @@ pub const KEY_PREFIX: &str = "key=";
 
 /// Returns the path of an operation in a project, for the resource with this id or key; `name` is empty for a list and for a
 /// create. Neither of the two can leave its segment.
-#[must_use]
 pub fn path(operation: &str, project: &str, name: &str) -> String {
     let (project, name) = (encode(project), encode(name));
     template(operation).replace("{projectKey}", &project).replace("{id}", &name).replace("{key}", &name)
 }
 
 /// Returns the path of a frontend action below the prefix of its preset.
-#[must_use]
 pub fn action(prefix: &str, namespace: &str, name: &str) -> String {
     format!("{prefix}/{}/{}", encode(namespace), encode(name))
 }
@@ -93,7 +91,6 @@ pub const OPERATIONS: [&str; TABLE.len()] = {
 };
 
 /// Returns the path template of an operation, as the description of the API has it; empty for an unknown operation.
-#[must_use]
 pub fn template(operation: &str) -> &'static str {
     row(operation).map_or("", |(_, template, _)| template)
 }
@@ -101,7 +98,6 @@ pub fn template(operation: &str) -> &'static str {
 impl Right {
     /// Returns the right that an operation needs, by its name in contract section 5, or `None` if the contract names no
     /// scope for it.
-    #[must_use]
     pub fn of_operation(operation: &str) -> Option<Self> {
         row(operation).and_then(|(_, _, right)| *right)
     }

@@ -56,7 +56,6 @@ impl Right {
     ];
 
     /// Returns the scopes of which any single one is sufficient. The last one grants the least.
-    #[must_use]
     pub const fn scopes(self) -> &'static [&'static str] {
         match self {
             Self::ViewConnectors => &[MANAGE_PROJECT, MANAGE_CONNECTORS, VIEW_CONNECTORS],
@@ -70,7 +69,6 @@ impl Right {
     }
 
     /// Returns what the right is needed for, as the end of a sentence.
-    #[must_use]
     pub const fn purpose(self) -> &'static str {
         match self {
             Self::ViewConnectors => "to read connectors",
@@ -92,7 +90,6 @@ impl Right {
     }
 
     /// Returns the sufficient scopes, each with the project, joined by `or`.
-    #[must_use]
     pub fn needed(self, project: &str) -> String {
         let scopes: Vec<_> = self.scopes().iter().map(|scope| format!("{scope}:{project}")).collect();
         scopes.join(" or ")
@@ -101,7 +98,6 @@ impl Right {
 
 /// Returns those of `rights` that a token lacks in a project. `granted` are its scopes from the token response. If none
 /// of them names this project, the scopes prove nothing and no right is reported as missing.
-#[must_use]
 pub fn missing(rights: &[Right], granted: &[String], project: &str) -> Vec<Right> {
     let of_project = |scope: &String| scope.split_once(':').is_some_and(|(_, of)| of == project);
     if !granted.iter().any(of_project) {
@@ -112,7 +108,6 @@ pub fn missing(rights: &[Right], granted: &[String], project: &str) -> Vec<Right
 }
 
 /// Describes which scopes these rights need, each with the project, and what they are needed for.
-#[must_use]
 pub fn explain(rights: &[Right], project: &str) -> String {
     let each = rights.iter().map(|right| format!("{}, which is needed {}", right.needed(project), right.purpose()));
     each.collect::<Vec<_>>().join("; and ")
@@ -120,7 +115,6 @@ pub fn explain(rights: &[Right], project: &str) -> String {
 
 /// Returns whether a client with the scope `own` may request a token with the scope `asked`; both name their project.
 /// Each scope includes itself and those that give no further right, and none includes a scope of another project.
-#[must_use]
 pub fn contains(own: &str, asked: &str) -> bool {
     if own == asked {
         return true;

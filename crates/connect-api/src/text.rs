@@ -31,7 +31,6 @@ fn is_unseen(letter: char) -> bool {
 }
 
 /// Returns whether a character is not shown to people as it is. A line break and a tab are among them.
-#[must_use]
 pub fn is_unsafe(letter: char) -> bool {
     // Most letters of most texts.
     !matches!(letter, ' '..='~') && (letter.is_control() || (is_unseen(letter) && !is_variation_selector(letter)))
@@ -39,7 +38,6 @@ pub fn is_unsafe(letter: char) -> bool {
 
 /// Returns a text without characters that are not shown, except line breaks and tabs: each becomes `�`. The line breaks of
 /// Windows become those of Unix.
-#[must_use]
 pub fn clean(text: &str) -> Cow<'_, str> {
     let is_kept = |letter: char| !is_unsafe(letter) || matches!(letter, '\n' | '\t');
     if text.chars().all(is_kept) {
@@ -50,14 +48,12 @@ pub fn clean(text: &str) -> Cow<'_, str> {
 }
 
 /// Returns a text as [`clean`] does, on one line: line breaks and tabs become blanks.
-#[must_use]
 pub fn one_line(text: &str) -> String {
     clean(text).replace(['\n', '\t'], " ")
 }
 
 /// Returns JSON in which such characters of strings are escaped, as `\u202e`. Its value stays the same. A text that is
 /// not JSON is not for this function.
-#[must_use]
 pub fn escaped(json: &str) -> Cow<'_, str> {
     // Between the strings of JSON are no other characters of the kind than line breaks and tabs.
     let is_kept = |letter: char| !is_unsafe(letter) || matches!(letter, '\n' | '\t');
@@ -84,7 +80,6 @@ fn is_invisible(letter: char) -> bool {
 }
 
 /// Returns a text without the invisible characters at its ends.
-#[must_use]
 pub fn trimmed(text: &str) -> &str {
     text.trim_matches(is_invisible)
 }
@@ -92,7 +87,6 @@ pub fn trimmed(text: &str) -> &str {
 /// Describes the invisible characters at the ends of a value, as `U+FEFF at the start`, if there are any: whoever wrote it
 /// did not see them. It shows nothing else of the value. Text of several lines, such as a key in PEM, ends with a line
 /// break as it should, and a value of blanks only may be a separator.
-#[must_use]
 pub fn invisible_ends(value: &str) -> Option<String> {
     let body = value.trim_end_matches(['\r', '\n']);
     let has_lines = body.contains('\n') || value[body.len()..].matches('\n').count() > 1;

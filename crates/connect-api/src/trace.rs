@@ -16,13 +16,11 @@ pub struct Id(u128);
 
 impl Id {
     /// Creates a new random id.
-    #[must_use]
     pub fn random() -> Self {
         Self(rand::random())
     }
 
     /// Returns the bytes of the id, in the order of its digits.
-    #[must_use]
     pub fn to_bytes(self) -> [u8; 16] {
         self.0.to_be_bytes()
     }
@@ -44,7 +42,6 @@ pub async fn within<T>(id: Id, work: impl Future<Output = T>) -> T {
 }
 
 /// Returns the id of the current work, if any.
-#[must_use]
 pub fn current() -> Option<Id> {
     CURRENT.try_with(|id| *id).ok()
 }

@@ -15,7 +15,6 @@ pub const DISCOVERY: &str = "Bind a ClusterRole with get of these nonResourceURL
                              chart for all namespaces, to the account";
 
 /// Whether the API server refuses to say what it serves.
-#[must_use]
 pub fn is_not_told(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 403)
 }

@@ -46,7 +46,6 @@ pub struct ProjectFacts {
 }
 
 /// Returns the `Ready` condition.
-#[must_use]
 pub fn ready_condition(facts: &ProjectFacts) -> ConditionUpdate {
     let mut condition = match &facts.health {
         Err(condition) => condition.clone(),
@@ -116,14 +115,12 @@ pub struct Users {
 
 impl Users {
     /// Whether no resource names it.
-    #[must_use]
     pub fn is_none(self) -> bool {
         self == Self::default()
     }
 }
 
 /// Returns the new status, given the one before.
-#[must_use]
 pub fn summarize(before: &ConnectProjectStatus, facts: &ProjectFacts, now: Timestamp) -> ConnectProjectStatus {
     let mut status = before.clone();
     status.observed_generation = facts.generation;
@@ -145,7 +142,6 @@ pub fn summarize(before: &ConnectProjectStatus, facts: &ProjectFacts, now: Times
 }
 
 /// Returns the status with lists of a bounded size.
-#[must_use]
 pub fn bounded(mut status: ConnectProjectStatus) -> ConnectProjectStatus {
     bounds::keep(&mut status.scopes, SCOPES_SIZE);
     status

@@ -125,7 +125,6 @@ impl From<Repository> for RepositoryChange {
 
 impl RepositoryChange {
     /// Returns the repository after the change.
-    #[must_use]
     pub fn applied_to(self, old: Repository) -> Repository {
         Repository { url: self.url.unwrap_or(old.url), tag: self.tag }
     }

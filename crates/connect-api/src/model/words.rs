@@ -25,7 +25,6 @@ open_enum! {
 impl DeploymentStatus {
     /// Returns whether an operation is in progress, so that polling makes sense and the service refuses a redeploy
     /// (contract section 7). An unknown status counts as busy, because nothing can be concluded from it.
-    #[must_use]
     pub fn is_busy(&self) -> bool {
         match self {
             Self::Queued | Self::Deploying | Self::Undeploying | Self::Other(_) => true,

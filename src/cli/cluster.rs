@@ -7,7 +7,7 @@ use kube::config::{InClusterError, Kubeconfig};
 use kube::{Client, Config};
 
 use crate::error_text::with_causes;
-use crate::operator::clients::cluster_access::{Access, AccessError};
+use crate::operator::clients::cluster_access::Access;
 use crate::operator::clients::kube_client::{self, Limits};
 
 /// Heading of the options in the help. `next_help_heading` would also apply to the options that follow these.
@@ -81,9 +81,11 @@ impl Connection {
         };
         let mut access = match (access, &self.kubeconfig) {
             (Ok(access), _) => access,
-            (Err(error), Some(path)) => return Err(format!("--kubeconfig {}: {}", path.display(), first_line(&error))),
-            (Err(error), None) if self.context.is_some() => return Err(first_line(&error)),
-            (Err(error), None) => Access::direct(Config::incluster().map_err(|in_pod| neither(&error, &in_pod))?),
+            (Err(error), Some(path)) => {
+                return Err(format!("--kubeconfig {}: {}", path.display(), first_line(&*error)));
+            }
+            (Err(error), None) if self.context.is_some() => return Err(first_line(&*error)),
+            (Err(error), None) => Access::direct(Config::incluster().map_err(|in_pod| neither(&*error, &in_pod))?),
         };
         if self.user.is_some() {
             let who = &mut access.config.auth_info;
@@ -103,7 +105,7 @@ fn first_line(error: &dyn Error) -> String {
 const IN_A_POD: &str = "KUBERNETES_SERVICE_HOST";
 
 /// Returns why neither a kubeconfig nor the service account of a pod can be used.
-fn neither(kubeconfig: &AccessError, in_pod: &InClusterError) -> String {
+fn neither(kubeconfig: &dyn Error, in_pod: &InClusterError) -> String {
     if std::env::var_os(IN_A_POD).is_some() {
         return first_line(in_pod);
     }

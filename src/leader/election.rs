@@ -44,73 +44,51 @@ pub enum Step {
 
 impl Candidate {
     /// Returns a candidate that has read nothing yet. `identity` is unique to this process, and not empty.
-    #[must_use]
     pub fn new(identity: String, lease: Duration) -> Self {
         Self { identity, lease, seen: None }
     }
 
     /// The identity that it writes into the Lease.
-    #[must_use]
     pub fn identity(&self) -> &str {
         &self.identity
     }
 
-    /// Decides what to do about the Lease as it was read. `at`: local time after the read. `now`: the time to write,
-    /// which no candidate compares with its clock.
+    /// Decides what to do about the Lease as it was read; one that was deleted counts as it was before, because its holder
+    /// leads until its deadline. `at`: local time after the read. `now`: the time to write, which no candidate compares
+    /// with its clock.
     pub fn step(&mut self, found: Option<&LeaseSpec>, at: Duration, now: Timestamp) -> Step {
-        let Some(spec) = found else { return self.absent(at, now) };
-        if self.seen.as_ref().is_none_or(|seen| seen.spec != *spec) {
+        if let Some(spec) = found.filter(|spec| self.seen.as_ref().is_none_or(|seen| seen.spec != **spec)) {
             self.seen = Some(ObservedLease { spec: spec.clone(), at });
         }
-        let holder = holder(spec).unwrap_or_default();
-        if holder == self.identity {
-            return Step::Write(LeaseSpec { renew_time: Some(MicroTime(now)), ..self.mine(spec.clone()) });
+        let before = self.seen.as_ref().map(|seen| seen.spec.clone());
+        let is_mine = before.as_ref().and_then(holder) == Some(&*self.identity);
+        if let (false, Some((holder, left))) = (is_mine, self.left(at)) {
+            return Step::Wait { holder, left };
         }
-        match self.left(at) {
-            Some(left) => Step::Wait { holder: holder.to_owned(), left },
-            None => Step::Write(self.taken(spec, now)),
-        }
-    }
-
-    /// The Lease was deleted. Its holder leads until its deadline, so wait for it as if the Lease still existed.
-    fn absent(&self, at: Duration, now: Timestamp) -> Step {
-        let others = self.seen.as_ref().and_then(|seen| holder(&seen.spec)).filter(|holder| *holder != self.identity);
-        if let (Some(holder), Some(left)) = (others, self.left(at)) {
-            return Step::Wait { holder: holder.to_owned(), left };
-        }
-        let before = self.seen.as_ref().map_or(0, |seen| transitions(&seen.spec));
-        let transitions = if others.is_some() { before.saturating_add(1) } else { before };
-        let spec = LeaseSpec { lease_transitions: Some(transitions), ..LeaseSpec::default() };
-        Step::Write(self.begun(spec, now))
-    }
-
-    /// How long another's record has to stay unchanged from now on; `None`: it has expired, or nobody holds it.
-    fn left(&self, at: Duration) -> Option<Duration> {
-        let seen = self.seen.as_ref()?;
-        holder(&seen.spec)?;
-        let left = promised(&seen.spec, self.lease).saturating_sub(at.saturating_sub(seen.at));
-        (!left.is_zero()).then_some(left)
-    }
-
-    /// The record after taking over from another holder, or from none.
-    fn taken(&self, before: &LeaseSpec, now: Timestamp) -> LeaseSpec {
-        let transitions = transitions(before).saturating_add(1);
-        self.begun(LeaseSpec { lease_transitions: Some(transitions), ..before.clone() }, now)
-    }
-
-    fn begun(&self, spec: LeaseSpec, now: Timestamp) -> LeaseSpec {
-        let now = Some(MicroTime(now));
-        LeaseSpec { acquire_time: now.clone(), renew_time: now, ..self.mine(spec) }
-    }
-
-    fn mine(&self, spec: LeaseSpec) -> LeaseSpec {
+        let transitions =
+            before.as_ref().map_or(0, |before| before.lease_transitions.unwrap_or_default().saturating_add(1));
         let seconds = i32::try_from(self.lease.as_secs()).unwrap_or(i32::MAX).max(1);
-        LeaseSpec { holder_identity: Some(self.identity.clone()), lease_duration_seconds: Some(seconds), ..spec }
+        let now = Some(MicroTime(now));
+        let renewed = LeaseSpec {
+            holder_identity: Some(self.identity.clone()),
+            lease_duration_seconds: Some(seconds),
+            renew_time: now.clone(),
+            ..before.unwrap_or_default()
+        };
+        let taken = LeaseSpec { acquire_time: now, lease_transitions: Some(transitions), ..renewed.clone() };
+        Step::Write(if is_mine { renewed } else { taken })
+    }
+
+    /// The holder, and how long its record has to stay unchanged from now on; `None`: it has expired, or nobody holds it.
+    fn left(&self, at: Duration) -> Option<(String, Duration)> {
+        let seen = self.seen.as_ref()?;
+        let holder = holder(&seen.spec)?;
+        let left = promised(&seen.spec, self.lease).saturating_sub(at.saturating_sub(seen.at));
+        (!left.is_zero()).then(|| (holder.to_owned(), left))
     }
 }
 
 /// The record of a holder that releases the Lease: any candidate may take it at once.
-#[must_use]
 pub fn given_up(held: &LeaseSpec, now: Timestamp) -> LeaseSpec {
     LeaseSpec {
         holder_identity: None,
@@ -121,20 +99,14 @@ pub fn given_up(held: &LeaseSpec, now: Timestamp) -> LeaseSpec {
 }
 
 /// The holder; `None` if the Lease is released.
-#[must_use]
 pub fn holder(spec: &LeaseSpec) -> Option<&str> {
     spec.holder_identity.as_deref().filter(|holder| !holder.is_empty())
 }
 
 /// How long a holder may act without a renewal according to its record; `otherwise` if the record has no duration.
-#[must_use]
 pub fn promised(spec: &LeaseSpec, otherwise: Duration) -> Duration {
     let seconds = spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
     seconds.filter(|seconds| *seconds > 0).map_or(otherwise, Duration::from_secs)
-}
-
-fn transitions(spec: &LeaseSpec) -> i32 {
-    spec.lease_transitions.unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -9,13 +9,11 @@ use std::time::Duration;
 
 use clock::Clock;
 use connect_api::Fence;
-use futures::FutureExt as _;
-use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::api::PostParams;
 use kube::{Api, Client};
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 use super::election::{self, Candidate, Step};
 use super::scope::Labels;
@@ -31,7 +29,6 @@ pub struct Lost(String);
 /// A running election. Dropping it ends the loop without releasing the Lease.
 #[derive(Debug)]
 pub struct Election {
-    lease: LeaseName,
     won: watch::Receiver<bool>,
     end: watch::Sender<bool>,
     task: JoinSet<Result<(), Lost>>,
@@ -51,7 +48,6 @@ impl Election {
         fence: &Fence,
     ) -> Self {
         let (leads, won) = watch::channel(false);
-        let (end, ended) = watch::channel(false);
         let elector = Elector {
             api: Api::namespaced(client, &lease.namespace),
             labels,
@@ -64,23 +60,27 @@ impl Election {
             follows: None,
             trouble: "the deadline passed before the first attempt".to_owned(),
         };
-        let mut task = JoinSet::new();
-        task.spawn(elector.run(ended));
-        Self { lease: lease.clone(), won, end, task }
+        Self::running(won, |ended| elector.run(ended))
     }
 
     /// Returns an election without other candidates: this process leads until it gives up. Needs a tokio runtime.
     #[must_use]
-    pub fn alone(lease: &LeaseName) -> Self {
-        let (_, won) = watch::channel(true);
-        let (end, mut ended) = watch::channel(false);
-        let mut task = JoinSet::new();
-        task.spawn(async move {
+    pub fn alone() -> Self {
+        Self::running(watch::channel(true).1, |mut ended| async move {
             // A dropped sender ends it too.
             let _ = ended.wait_for(|end| *end).await;
             Ok(())
-        });
-        Self { lease: lease.clone(), won, end, task }
+        })
+    }
+
+    fn running<F>(won: watch::Receiver<bool>, run: impl FnOnce(watch::Receiver<bool>) -> F) -> Self
+    where
+        F: Future<Output = Result<(), Lost>> + Send + 'static,
+    {
+        let (end, ended) = watch::channel(false);
+        let mut task = JoinSet::new();
+        task.spawn(run(ended));
+        Self { won, end, task }
     }
 
     /// Returns once this process leads. Cancel safe.
@@ -89,15 +89,15 @@ impl Election {
     /// If this process stopped leading before the caller noticed that it led.
     pub async fn won(&mut self) -> Result<(), Lost> {
         tokio::select! {
-            ended = self.task.join_next() => Err(lost(ended, &self.lease)),
+            biased;
+            lost = async { ended(self.task.join_next().await) } => Err(lost),
             Ok(_) = self.won.wait_for(|won| *won) => Ok(()),
         }
     }
 
     /// Returns as soon as this process stops leading, with the reason.
     pub async fn lost(&mut self) -> Lost {
-        let ended = self.task.join_next().await;
-        lost(ended, &self.lease)
+        ended(self.task.join_next().await)
     }
 
     /// Releases the Lease, if this process holds it, so that another may take it at once. Call it only once the process
@@ -110,10 +110,10 @@ impl Election {
     }
 }
 
-fn lost(ended: Option<Result<Result<(), Lost>, tokio::task::JoinError>>, lease: &LeaseName) -> Lost {
+fn ended(ended: Option<Result<Result<(), Lost>, JoinError>>) -> Lost {
     match ended {
         Some(Ok(Err(lost))) => lost,
-        _ => Lost(format!("{lease}: the election broke off")),
+        _ => Lost("the election broke off".to_owned()),
     }
 }
 
@@ -133,22 +133,16 @@ struct Elector {
     trouble: String,
 }
 
-/// The holder of the Lease, if it is another candidate, and how long that one holds it at least.
-type Another = Option<(String, Duration)>;
-
 impl Elector {
     async fn run(mut self, mut end: watch::Receiver<bool>) -> Result<(), Lost> {
         loop {
-            if self.leads() && !self.fence.holds() {
-                return Err(self.not_renewed());
-            }
             let pause = self.turn().await?;
-            let asked = tokio::select! {
+            let is_over = tokio::select! {
                 () = self.clock.sleep(pause) => false,
                 // A dropped sender ends the loop too.
-                () = end.wait_for(|end| *end).map(|_| ()) => true,
+                () = async { drop(end.wait_for(|end| *end).await) } => true,
             };
-            if asked {
+            if is_over {
                 self.give_up().await;
                 return Ok(());
             }
@@ -157,93 +151,63 @@ impl Elector {
 
     /// Makes one attempt; returns the pause before the next.
     async fn turn(&mut self) -> Result<Duration, Lost> {
-        // The leader has to notice its deadline in time, also while a call hangs.
-        let limit = self.timing.renew_deadline / 2;
-        let clock = self.clock.clone();
-        let attempt = tokio::select! {
-            biased;
-            attempt = self.attempt() => attempt.map_err(|error| with_causes(&error)),
-            () = clock.sleep(limit) => Err(format!("no answer within {limit:?}")),
-        };
+        let (clock, limit) = (self.clock.clone(), self.timing.renew_deadline / 2);
+        let attempt = within(&clock, limit, self.attempt()).await;
+        let leads = *self.leads.borrow();
+        if let Err(error) = &attempt {
+            tracing::warn!(lease = %self.lease, error, leads, "the Lease cannot be read or written");
+            self.trouble.clone_from(error);
+        }
+        let retry = self.timing.retry;
         match attempt {
-            // The deadline may have passed already, if this process was suspended during the call.
-            Ok(None) if self.fence.holds() => {
-                self.lead();
-                Ok(self.timing.retry)
+            Ok(Step::Wait { holder, .. }) if leads => Err(self.lost(&format!("is held by {holder} now"))),
+            Ok(Step::Wait { holder, left }) => {
+                if self.follows.as_ref() != Some(&holder) {
+                    tracing::info!(lease = %self.lease, %holder, "another process leads; this one waits");
+                    self.follows = Some(holder);
+                }
+                Ok(left.min(retry))
             }
-            Ok(None) if self.leads() => Err(self.not_renewed()),
-            Ok(None) => Ok(Duration::ZERO),
-            Ok(Some((holder, _))) if self.leads() => Err(self.taken(&holder)),
-            Ok(Some((holder, left))) => {
-                self.follow(holder);
-                Ok(left.min(self.timing.retry))
+            // The deadline may have passed, also during a call that succeeded, if this process was suspended.
+            _ if leads && !self.fence.holds() => {
+                let (deadline, why) = (self.timing.renew_deadline, &self.trouble);
+                Err(self
+                    .lost(&format!("was not renewed within {deadline:?} ({why}), so that another replica takes over")))
             }
-            Err(error) => {
-                tracing::warn!(lease = %self.lease, error, leads = self.leads(), "the Lease cannot be read or written");
-                self.trouble = error;
-                Ok(self.timing.retry)
+            Ok(Step::Write(_)) if !self.fence.holds() => Ok(Duration::ZERO),
+            Ok(Step::Write(_)) => {
+                if !self.leads.send_replace(true) {
+                    tracing::info!(lease = %self.lease, identity = self.candidate.identity(), "this process leads");
+                }
+                Ok(retry)
             }
+            Err(_) => Ok(retry),
         }
     }
 
-    async fn attempt(&mut self) -> Result<Another, kube::Error> {
-        let found = self.read().await?;
+    /// Reads the Lease, and writes it if this process may.
+    async fn attempt(&mut self) -> Result<Step, kube::Error> {
+        let found = self.api.get_opt(&self.lease.name).await?;
         let (at, now) = (self.clock.elapsed(), self.clock.now());
         let step = self.candidate.step(found.as_ref().and_then(|lease| lease.spec.as_ref()), at, now);
         // Taken before the call: others read the written record only after it, so they count from a later time.
         let deadline = self.clock.elapsed() + self.timing.renew_deadline;
-        match step {
-            Step::Wait { holder, left } => return Ok(Some((holder, left))),
-            Step::Write(spec) => self.write(found, spec).await?,
+        if let Step::Write(spec) = &step {
+            self.write(found, spec.clone()).await?;
+            self.fence.hold_until(deadline);
         }
-        self.fence.hold_until(deadline);
-        Ok(None)
+        Ok(step)
     }
 
-    fn leads(&self) -> bool {
-        *self.leads.borrow()
-    }
-
-    fn lead(&self) {
-        if !self.leads.send_replace(true) {
-            tracing::info!(lease = %self.lease, identity = self.candidate.identity(), "this process leads");
-        }
-    }
-
-    fn follow(&mut self, holder: String) {
-        if self.follows.as_ref() != Some(&holder) {
-            tracing::info!(lease = %self.lease, %holder, "another process leads; this one waits");
-            self.follows = Some(holder);
-        }
-    }
-
-    fn taken(&self, holder: &str) -> Lost {
-        self.stop();
-        Lost(format!("{} is held by {holder} now", self.lease))
-    }
-
-    fn not_renewed(&self) -> Lost {
-        self.stop();
-        let (lease, deadline, why) = (&self.lease, self.timing.renew_deadline, &self.trouble);
-        Lost(format!("{lease} was not renewed within {deadline:?} ({why}), so that another replica takes over"))
-    }
-
-    fn stop(&self) {
+    fn lost(&self, why: &str) -> Lost {
         self.fence.close();
-        self.leads.send_replace(false);
+        Lost(format!("{} {why}", self.lease))
     }
 
     /// Releases the Lease. If that fails, others wait until it expires.
     async fn give_up(&self) {
-        self.stop();
-        let limit = self.timing.renew_deadline / 2;
-        let clock = self.clock.clone();
-        let now = clock.now();
-        let outcome = tokio::select! {
-            outcome = self.release(now) => outcome.map_err(|error| with_causes(&error)),
-            () = clock.sleep(limit) => Err(format!("no answer within {limit:?}")),
-        };
-        match outcome {
+        self.fence.close();
+        match within(&self.clock, self.timing.renew_deadline / 2, self.release()).await {
             Ok(true) => tracing::info!(lease = %self.lease, "the Lease is given up"),
             Ok(false) => {}
             Err(error) => tracing::warn!(lease = %self.lease, error, "the Lease could not be given up; it runs out"),
@@ -252,19 +216,11 @@ impl Elector {
 
     /// Releases the Lease; returns whether this process held it. The Lease is read first, because the last write may
     /// have succeeded although its response was lost.
-    async fn release(&self, now: Timestamp) -> Result<bool, kube::Error> {
-        let Some(lease) = self.read().await? else { return Ok(false) };
-        let Some(spec) = lease.spec.as_ref().filter(|spec| election::holder(spec) == Some(self.candidate.identity()))
-        else {
-            return Ok(false);
-        };
-        let released = election::given_up(spec, now);
+    async fn release(&self) -> Result<bool, kube::Error> {
+        let Some(lease) = self.api.get_opt(&self.lease.name).await? else { return Ok(false) };
+        let held = lease.spec.as_ref().filter(|spec| election::holder(spec) == Some(self.candidate.identity()));
+        let Some(released) = held.map(|spec| election::given_up(spec, self.clock.now())) else { return Ok(false) };
         self.write(Some(lease), released).await.map(|()| true)
-    }
-
-    /// Reads the Lease; `None` if it does not exist.
-    async fn read(&self) -> Result<Option<Lease>, kube::Error> {
-        self.api.get_opt(&self.lease.name).await
     }
 
     /// Writes the record if the Lease is as it was `found`; 409 if it is not. Keeps other fields, labels and annotations.
@@ -280,5 +236,18 @@ impl Elector {
             self.api.replace(&self.lease.name, &parameters, &lease).await?;
         }
         Ok(())
+    }
+}
+
+/// The leader has to notice its deadline in time, also while a call hangs.
+async fn within<T>(
+    clock: &Clock,
+    limit: Duration,
+    call: impl Future<Output = Result<T, kube::Error>>,
+) -> Result<T, String> {
+    tokio::select! {
+        biased;
+        answer = call => answer.map_err(|error| with_causes(&error)),
+        () = clock.sleep(limit) => Err(format!("no answer within {limit:?}")),
     }
 }

@@ -8,11 +8,6 @@ use tower::BoxError;
 
 use connect_api::Fence;
 
-/// Error of a write that was not sent.
-#[derive(Debug, thiserror::Error)]
-#[error("this process does not lead any more, and writes nothing")]
-struct NotPermitted;
-
 /// Returns the same client behind the fence.
 #[must_use]
 pub fn client(inner: Client, fence: Fence) -> Client {
@@ -21,7 +16,7 @@ pub fn client(inner: Client, fence: Fence) -> Client {
         let (inner, fence) = (inner.clone(), fence.clone());
         async move {
             if *request.method() != Method::GET && !fence.holds() {
-                return Err(BoxError::from(NotPermitted));
+                return Err(BoxError::from("this process does not lead any more, and writes nothing"));
             }
             inner.send(request).await.map_err(BoxError::from)
         }

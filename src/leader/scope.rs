@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kube::core::{Selector, SelectorExt as _};
 
 use super::LeaseName;
-use super::selector::{self, BadSelector};
+use super::selector;
 use crate::names;
 
 /// Labels of an object.
@@ -26,25 +26,22 @@ impl Scope {
     ///
     /// # Errors
     /// If the selector cannot be parsed.
-    pub fn new(namespaces: &[String], selector: &str) -> Result<Self, BadSelector> {
+    pub fn new(namespaces: &[String], selector: &str) -> Result<Self, String> {
         Ok(Self::of(namespaces, selector::parse(selector)?))
     }
 
     /// Builds the scope from a selector that was parsed already.
-    #[must_use]
     pub fn of(namespaces: &[String], selector: Selector) -> Self {
         let namespaces = namespaces.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
         Self { namespaces: namespaces.map(str::to_owned).collect(), selector, ..Self::default() }
     }
 
     /// Returns the scope with or without `ClusterConnectProject`s.
-    #[must_use]
     pub fn with_cluster_projects(self, cluster_projects: bool) -> Self {
         Self { cluster_projects, ..self }
     }
 
     /// Returns the scope of an install that creates objects with these labels, and with its name as long as that can be one.
-    #[must_use]
     pub fn with_labels(self, mut labels: Labels, install: &LeaseName) -> Self {
         let name = format!("{}.{}", install.namespace, install.name);
         if selector::is_word(&name) {
@@ -55,7 +52,6 @@ impl Scope {
 
     /// The labels of every object that the install creates. None of them changes with the version, so that an upgrade writes
     /// nothing. Its own replace those that were given.
-    #[must_use]
     pub fn labels(&self) -> Labels {
         let own = [(names::APP_NAME, env!("CARGO_PKG_NAME")), (names::MANAGED_BY, names::FIELD_MANAGER)];
         let mut labels = self.labels.clone();
@@ -64,31 +60,26 @@ impl Scope {
     }
 
     /// Whether the install works with `ClusterConnectProject`s.
-    #[must_use]
     pub fn has_cluster_projects(&self) -> bool {
         self.cluster_projects
     }
 
     /// The namespaces; empty means all.
-    #[must_use]
     pub fn namespaces(&self) -> &[String] {
         &self.namespaces
     }
 
     /// The label selector; it may select everything.
-    #[must_use]
     pub fn selector(&self) -> &Selector {
         &self.selector
     }
 
     /// Whether the selector matches these labels, whatever the namespace.
-    #[must_use]
     pub fn selects(&self, labels: &Labels) -> bool {
         self.selector.matches(labels)
     }
 
     /// Whether other installs may work on objects in the same namespaces.
-    #[must_use]
     pub fn is_shard(&self) -> bool {
         !self.selector.selects_all()
     }

@@ -6,6 +6,7 @@ mod telemetry;
 pub mod health;
 pub mod listen;
 
+use std::error::Error;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,17 +14,17 @@ use std::sync::Arc;
 use clock::Clock;
 use connect_api::Fence;
 use connect_api::client_context::ClientContext;
-use connect_api::hosts::{AllowedHosts, BadPattern};
+use connect_api::hosts::AllowedHosts;
 use connect_api::http::Limits;
 use kube::core::Selector;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use uuid::Uuid;
 
 use self::health::{Health, Stage};
-use self::listen::{Addresses, ListenError};
+use self::listen::Addresses;
 use crate::crd::DeletionPolicy;
 use crate::leader::scope::Labels;
-use crate::leader::{Election, LeaseName, Lost, Scope, Timing, fenced, selector};
+use crate::leader::{Election, LeaseName, Scope, Timing, fenced, selector};
 use crate::metrics::Metrics;
 use crate::names;
 use crate::operator::clients::action_factory::HttpActionFactory;
@@ -31,7 +32,6 @@ use crate::operator::clients::cluster_access::Access;
 use crate::operator::clients::connect_factory::HttpFactory;
 use crate::operator::clients::kube_client;
 use crate::operator::cluster::initial_lists::InitialLists;
-use crate::operator::cluster::objects::digest_key;
 use crate::operator::cluster::objects::secret;
 use crate::operator::context::Settings;
 use crate::operator::manager;
@@ -39,7 +39,7 @@ use crate::operator::reconcile::panics;
 use crate::telemetry::LogFormat;
 
 use crate::cli::cluster::Connection;
-use crate::cli::{CaFileError, asked_to_end, authorities};
+use crate::cli::{asked_to_end, authorities};
 use crate::error_text::with_causes;
 
 const EXAMPLES: &str = "\
@@ -148,33 +148,8 @@ pub(in crate::cli) struct Args {
     pub connection: Connection,
 }
 
-/// Why the operator did not start.
-#[derive(Debug, thiserror::Error)]
-pub(in crate::cli) enum RunError {
-    /// The cluster cannot be reached.
-    #[error("the cluster cannot be reached: {0}")]
-    Cluster(String),
-    /// A host pattern is invalid.
-    #[error("{flag}: {source}")]
-    Hosts {
-        /// The flag with the pattern.
-        flag: &'static str,
-        /// Why it is invalid.
-        source: BadPattern,
-    },
-    /// The certificates cannot be read.
-    #[error(transparent)]
-    CaFile(#[from] CaFileError),
-    /// This process stopped leading.
-    #[error(transparent)]
-    Lost(#[from] Lost),
-    /// An address cannot be listened on.
-    #[error(transparent)]
-    Listen(#[from] ListenError),
-    /// The Secret of the digest key has something else.
-    #[error(transparent)]
-    DigestKey(#[from] digest_key::DigestKeyError),
-}
+/// Why the operator did not start, or stopped.
+pub(in crate::cli) type RunError = Box<dyn Error + Send + Sync>;
 
 /// Runs until the process is asked to end.
 ///
@@ -185,7 +160,7 @@ pub(in crate::cli) async fn run(args: Args) -> Result<(), RunError> {
     panics::log_places();
     let ended = match args.connection.access().await {
         Ok(access) => run_with(args, access, asked_to_end()).await,
-        Err(error) => Err(RunError::Cluster(error)),
+        Err(error) => Err(not_reached(&error)),
     };
     if let Some(traces) = traces {
         traces.flush().await;
@@ -202,7 +177,7 @@ pub(in crate::cli) async fn run_with(
     allow_many_files();
     let namespace = args.operator_namespace.clone().unwrap_or_else(|| access.config.default_namespace.clone());
     let limits = kube_client::Limits { namespaces: args.watch_namespaces.len(), ..Default::default() };
-    let client = kube_client::client(access, limits).map_err(|error| RunError::Cluster(with_causes(&error)))?;
+    let client = kube_client::client(access, limits).map_err(|error| not_reached(&with_causes(&error)))?;
     let allowed_hosts = hosts("--allowed-api-hosts", &args.allowed_api_hosts)?;
     let allowed_action_hosts = hosts("--allowed-action-hosts", &args.allowed_action_hosts)?;
     let authorities = authorities(args.ca_file.as_deref())?;
@@ -231,7 +206,7 @@ pub(in crate::cli) async fn run_with(
     let mut election = if args.leader_elect {
         Election::start(client.clone(), &name, labels.clone(), identity(), Timing::default(), &clock, &fence)
     } else {
-        Election::alone(&name)
+        Election::alone()
     };
     health.set_stage(Stage::StandsBy);
     tokio::select! {
@@ -317,6 +292,10 @@ fn identity() -> String {
     format!("{host}_{}", Uuid::new_v4())
 }
 
-fn hosts(flag: &'static str, patterns: &[String]) -> Result<AllowedHosts, RunError> {
-    AllowedHosts::parse(patterns.iter().map(String::as_str)).map_err(|source| RunError::Hosts { flag, source })
+fn hosts(flag: &str, patterns: &[String]) -> Result<AllowedHosts, RunError> {
+    AllowedHosts::parse(patterns.iter().map(String::as_str)).map_err(|why| format!("{flag}: {why}").into())
+}
+
+fn not_reached(why: &str) -> RunError {
+    format!("the cluster cannot be reached: {why}").into()
 }

@@ -8,7 +8,8 @@
 use http::Uri;
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use kube::Config;
-use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use tower::BoxError;
 
 /// An API server, and how to reach it.
 #[derive(Clone, Debug)]
@@ -19,20 +20,8 @@ pub struct Access {
     pub proxy: Option<Intercept>,
 }
 
-/// Why a kubeconfig cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum AccessError {
-    /// The kubeconfig cannot be read, or names no such context.
-    #[error(transparent)]
-    Kubeconfig(#[from] KubeconfigError),
-    /// The `proxy-url` cannot be used. It may contain a password, so it is not quoted.
-    #[error("the proxy-url of cluster {0} cannot be used: give http://, https:// or socks5:// with host and port")]
-    ProxyUrl(String),
-}
-
 impl Access {
     /// Reaches the API server directly.
-    #[must_use]
     pub fn direct(config: Config) -> Self {
         Self { config, proxy: None }
     }
@@ -41,14 +30,16 @@ impl Access {
     ///
     /// # Errors
     /// If there is no such context, or if it cannot be used.
-    pub async fn of_kubeconfig(kubeconfig: Kubeconfig, context: Option<&str>) -> Result<Self, AccessError> {
+    pub async fn of_kubeconfig(kubeconfig: Kubeconfig, context: Option<&str>) -> Result<Self, BoxError> {
         let named = named_proxy(&kubeconfig, context);
         let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
         let config = Config::from_custom_kubeconfig(kubeconfig, &options).await?;
         let proxy = match named {
             Some((cluster, url)) => {
                 let proxy = Matcher::builder().all(url).build().intercept(&config.cluster_url);
-                Some(proxy.ok_or(AccessError::ProxyUrl(cluster))?)
+                // It may contain a password, so it is not quoted.
+                let form = "give http://, https:// or socks5:// with host and port";
+                Some(proxy.ok_or_else(|| format!("the proxy-url of cluster {cluster} cannot be used: {form}"))?)
             }
             None if is_this_machine(&config.cluster_url) => None,
             None => Matcher::from_env().intercept(&config.cluster_url),

@@ -66,11 +66,6 @@ impl Default for Limits {
     }
 }
 
-/// The error for a request without an answer. The reconcile is retried; a write may have happened.
-#[derive(Debug, thiserror::Error)]
-#[error("the API server did not answer within {0:?}")]
-struct NoAnswer(Duration);
-
 /// Creates a client of the cluster with these limits.
 ///
 /// # Errors
@@ -115,7 +110,8 @@ pub fn client(access: Access, limits: Limits) -> Result<Client, Error> {
             let answer = tokio::time::timeout(limits.answer, inner.send(request)).instrument(span.clone()).await;
             let answer = match answer {
                 Ok(answer) => answer.map_err(BoxError::from),
-                Err(_) => Err(NoAnswer(limits.answer).into()),
+                // The reconcile is retried; a write may have happened.
+                Err(_) => Err(format!("the API server did not answer within {:?}", limits.answer).into()),
             };
             spans::cluster_answered(&span, answer.as_ref().ok().map(Response::status));
             answer

@@ -4,7 +4,6 @@
 //! API server refuses is reported, but does not make the process unready. The process reports its own progress through
 //! [`Health::set_stage`].
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::metrics::Metrics;
@@ -40,11 +39,8 @@ pub struct Report {
     pub text: String,
 }
 
-type Check = (&'static str, Result<(), String>);
-
 impl Health {
     /// Returns the health of a process that has just started.
-    #[must_use]
     pub fn new(metrics: Arc<Metrics>, lists: Arc<InitialLists>) -> Arc<Self> {
         Arc::new(Self { metrics, lists, stage: Mutex::new(Stage::AwaitsCrds) })
     }
@@ -56,41 +52,28 @@ impl Health {
     }
 
     /// Checks that the process does its part.
-    #[must_use]
     pub fn readyz(&self) -> Report {
         let stage = *self.stage.lock();
         let served = match stage {
             Stage::AwaitsCrds => Err("the CRDs of this version are not served yet".to_owned()),
-            Stage::StandsBy | Stage::AwaitsDigestKey | Stage::Leads => Ok(()),
+            _ => Ok(()),
         };
-        let part: Option<Check> = match stage {
-            Stage::AwaitsCrds | Stage::StandsBy => None,
-            Stage::AwaitsDigestKey => {
-                Some(("digest-key", Err("its Secret cannot be read or created yet: the log says why".to_owned())))
-            }
-            Stage::Leads => Some(("first-lists", self.lists.are_complete())),
-        };
-        let checks: Vec<_> = [Some(("ping", Ok(()))), Some(("crds", served)), part].into_iter().flatten().collect();
-        let refused = if stage == Stage::Leads { self.lists.refused_lists() } else { Vec::new() };
+        let mut checks = vec![("ping", Ok(())), ("crds", served)];
+        let mut refused = Vec::new();
+        if stage == Stage::AwaitsDigestKey {
+            checks.push(("digest-key", Err("its Secret cannot be read or created yet: the log says why".to_owned())));
+        } else if stage == Stage::Leads {
+            checks.push(("first-lists", self.lists.are_complete()));
+            refused = self.lists.refused_lists();
+        }
+        let passed = checks.iter().all(|(_, result)| result.is_ok());
+        let lines = checks.into_iter().map(|(check, result)| match result {
+            Ok(()) => format!("[+]{check} ok\n"),
+            Err(why) => format!("[-]{check} failed: {why}\n"),
+        });
         // Not a failure: one missing namespace must not block the rollout of a new version for the others.
-        let notes = refused.iter().map(|list| format!("first-lists: the API server refuses to list {list}"));
-        report(&checks, notes)
+        let notes = refused.iter().map(|list| format!("[!]first-lists: the API server refuses to list {list}\n"));
+        let result = format!("readyz check {}\n", if passed { "passed" } else { "failed" });
+        Report { passed, text: lines.chain(notes).chain([result]).collect() }
     }
-}
-
-fn report(checks: &[Check], notes: impl IntoIterator<Item = String>) -> Report {
-    let passed = checks.iter().all(|(_, result)| result.is_ok());
-    let mut text = String::new();
-    for (check, result) in checks {
-        // Writing into a string cannot fail.
-        let _ = match result {
-            Ok(()) => writeln!(text, "[+]{check} ok"),
-            Err(why) => writeln!(text, "[-]{check} failed: {why}"),
-        };
-    }
-    for note in notes {
-        let _ = writeln!(text, "[!]{note}");
-    }
-    let _ = writeln!(text, "readyz check {}", if passed { "passed" } else { "failed" });
-    Report { passed, text }
 }

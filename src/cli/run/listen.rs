@@ -14,15 +14,14 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use futures::stream::{self, StreamExt as _};
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, StatusCode};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use rustix::io::Errno;
 use rustix::net::sockopt::set_ipv6_v6only;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::health::{Health, Report};
@@ -37,6 +36,7 @@ const LONGEST_HEAD: Duration = Duration::from_secs(2);
 const CONNECTIONS: usize = 64;
 /// Pause after a connection could not be accepted, for example because the process has no file descriptors left.
 const ACCEPT_AGAIN: Duration = Duration::from_secs(1);
+
 /// Connections that the system completes before they are accepted: the usual value of other servers.
 const BACKLOG: u32 = 1024;
 
@@ -52,15 +52,6 @@ pub struct Addresses {
     pub health: Option<SocketAddr>,
 }
 
-/// Error for an address that cannot be listened on.
-#[derive(Debug, thiserror::Error)]
-#[error("{flag} {address}: {source}: choose another address, or stop the process that listens there")]
-pub struct ListenError {
-    flag: &'static str,
-    address: SocketAddr,
-    source: io::Error,
-}
-
 /// Running listeners. Dropping it stops them.
 #[derive(Debug)]
 pub struct Listening {
@@ -73,7 +64,7 @@ pub struct Listening {
 ///
 /// # Errors
 /// If an address cannot be listened on.
-pub fn listen(addresses: Addresses, metrics: &Arc<Metrics>, health: &Arc<Health>) -> Result<Listening, ListenError> {
+pub fn listen(addresses: Addresses, metrics: &Arc<Metrics>, health: &Arc<Health>) -> Result<Listening, String> {
     let mut routers: BTreeMap<SocketAddr, (&'static str, Router)> = BTreeMap::new();
     if let Some(address) = addresses.metrics {
         let router = Router::new().route("/metrics", get(scrape)).with_state(Arc::clone(metrics));
@@ -90,12 +81,13 @@ pub fn listen(addresses: Addresses, metrics: &Arc<Metrics>, health: &Arc<Health>
     }
     let mut listening = Listening { addresses: Vec::new(), tasks: JoinSet::new() };
     for (address, (flag, router)) in routers {
-        let failed = |source| ListenError { flag, address, source };
+        let remedy = "choose another address, or stop the process that listens there";
+        let failed = |error: io::Error| format!("{flag} {address}: {error}: {remedy}");
         let listener = bind(address).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         tracing::info!(%address, flag, "listening");
         listening.addresses.push(address);
-        listening.tasks.spawn(serve(listener, router.fallback(nothing)));
+        listening.tasks.spawn(serve(listener, router));
     }
     Ok(listening)
 }
@@ -106,18 +98,9 @@ pub fn listen(addresses: Addresses, metrics: &Arc<Metrics>, health: &Arc<Health>
 /// # Errors
 /// If the address cannot be listened on.
 pub(in crate::cli) fn bind(address: SocketAddr) -> io::Result<TcpListener> {
-    first_of(of_both_families(address), open)
-}
-
-/// Returns `[::]` for `0.0.0.0`: who asks for all addresses means those of the other family, too.
-fn of_both_families(address: SocketAddr) -> SocketAddr {
-    if address.ip().is_unspecified() { (Ipv6Addr::UNSPECIFIED, address.port()).into() } else { address }
-}
-
-/// Opens an address; `0.0.0.0` instead of `[::]` if the kernel has no IPv6.
-fn first_of<T>(address: SocketAddr, open: impl Fn(SocketAddr) -> io::Result<T>) -> io::Result<T> {
+    let address = of_both_families(address);
     match open(address) {
-        Err(error) if address.ip().is_unspecified() && is_without_ipv6(&error) => {
+        Err(error) if address.ip().is_unspecified() && error.kind() != io::ErrorKind::AddrInUse => {
             tracing::info!(%address, %error, "IPv6 is switched off, so this listens on addresses of IPv4 only");
             open((Ipv4Addr::UNSPECIFIED, address.port()).into())
         }
@@ -125,14 +108,10 @@ fn first_of<T>(address: SocketAddr, open: impl Fn(SocketAddr) -> io::Result<T>) 
     }
 }
 
-fn is_without_ipv6(error: &io::Error) -> bool {
-    matches!(Errno::from_io_error(error), Some(Errno::AFNOSUPPORT | Errno::ADDRNOTAVAIL))
-}
-
 fn open(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv6() { TcpSocket::new_v6()? } else { TcpSocket::new_v4()? };
     socket.set_reuseaddr(true)?;
-    if address.ip().is_unspecified() && address.is_ipv6() {
+    if address.is_ipv6() && address.ip().is_unspecified() {
         // Otherwise `net.ipv6.bindv6only` decides whether connections over IPv4 arrive.
         set_ipv6_v6only(&socket, false)?;
     }
@@ -140,28 +119,22 @@ fn open(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
+/// Returns `[::]` for `0.0.0.0`: who asks for all addresses means those of the other family, too.
+fn of_both_families(address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() { (Ipv6Addr::UNSPECIFIED, address.port()).into() } else { address }
+}
+
 async fn serve(listener: TcpListener, router: Router) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
-    let mut connections = JoinSet::new();
-    loop {
-        // It cannot fail: nothing closes the semaphore.
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                let router = router.clone();
-                connections.spawn(async move {
-                    connection(stream, router).await;
-                    drop(place);
-                });
-            }
-            Err(error) => {
-                tracing::debug!(%error, "a connection could not be accepted");
-                tokio::time::sleep(ACCEPT_AGAIN).await;
-            }
+    let accepted = stream::unfold(listener, async |listener| {
+        let accepted = listener.accept().await;
+        if let Err(error) = &accepted {
+            tracing::debug!(%error, "a connection could not be accepted");
+            tokio::time::sleep(ACCEPT_AGAIN).await;
         }
-        // Removes the finished tasks from the set.
-        while connections.try_join_next().is_some() {}
-    }
+        Some((accepted, listener))
+    });
+    let connections = accepted.filter_map(async |accepted| accepted.ok());
+    connections.for_each_concurrent(CONNECTIONS, |(stream, _)| connection(stream, router.clone())).await;
 }
 
 /// Serves one request. Errors are ignored: they concern only the client, which observes them.
@@ -183,37 +156,4 @@ fn answer(report: Report) -> Response {
     let status = if report.passed { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let headers = [(CONTENT_TYPE, "text/plain; charset=utf-8"), (CACHE_CONTROL, "no-store")];
     (status, headers, report.text).into_response()
-}
-
-async fn nothing() -> Response {
-    (StatusCode::NOT_FOUND, "nothing is served here\n").into_response()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ipv4_replaces_all_addresses_where_ipv6_is_switched_off_and_nothing_else() {
-        let of = |errno: Errno| Some(io::Error::from(errno));
-        for (case, asked, error, tried) in [
-            ("no socket of IPv6", "[::]:8081", of(Errno::AFNOSUPPORT), &["[::]:8081", "0.0.0.0:8081"][..]),
-            ("no address of IPv6", "0.0.0.0:8081", of(Errno::ADDRNOTAVAIL), &["[::]:8081", "0.0.0.0:8081"]),
-            ("both families", "0.0.0.0:8081", None, &["[::]:8081"]),
-            ("the port is taken", "[::]:8081", of(Errno::ADDRINUSE), &["[::]:8081"]),
-            ("an address of others", "192.0.2.1:8081", of(Errno::ADDRNOTAVAIL), &["192.0.2.1:8081"]),
-            ("one address of IPv6", "[::1]:8081", of(Errno::AFNOSUPPORT), &["[::1]:8081"]),
-        ] {
-            let opened = std::cell::RefCell::new(Vec::new());
-            let answered = first_of(of_both_families(asked.parse().expect(asked)), |address| {
-                opened.borrow_mut().push(address.to_string());
-                error
-                    .as_ref()
-                    .filter(|_| address.is_ipv6() || tried.len() == 1)
-                    .map_or(Ok(()), |error| Err(io::Error::from_raw_os_error(error.raw_os_error().unwrap_or_default())))
-            });
-            assert_eq!(opened.into_inner(), tried, "{case}");
-            assert_eq!(answered.is_err(), error.is_some() && tried.len() == 1, "{case}");
-        }
-    }
 }

@@ -151,7 +151,7 @@ async fn an_address_in_use_is_reported_with_its_flag() {
         (Addresses { metrics: address, health: None }, "--metrics-listen"),
         (Addresses { metrics: None, health: address }, "--health-listen"),
     ] {
-        let error = listen(addresses, &bench.metrics, &bench.health).expect_err("it is in use").to_string();
+        let error = listen(addresses, &bench.metrics, &bench.health).expect_err("it is in use");
         assert!(error.starts_with(&format!("{flag} {}: Address already in use", address.unwrap())), "{error}");
     }
 }

@@ -2,12 +2,11 @@
 //! restart. Kubernetes updates a mounted ConfigMap by replacing links, so the content is compared, not watched.
 
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clock::Clock;
 use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::ParseError;
 use tracing_subscriber::layer::Filter;
 use tracing_subscriber::registry::Registry;
 use tracing_subscriber::reload::{self, Handle};
@@ -15,84 +14,66 @@ use tracing_subscriber::reload::{self, Handle};
 /// Pause between two reads of the file.
 pub const INTERVAL: Duration = Duration::from_secs(5);
 
-/// The filter of the log, for changing it.
+/// The filter of the log, which a file may change.
 pub struct LogFilter {
     handle: Handle<EnvFilter, Registry>,
     /// The filter if the file has none.
     initial: String,
+    /// The content of the file that was read last.
+    known: Option<Result<String, ErrorKind>>,
 }
 
 /// Returns a filter with this text, in the form of `RUST_LOG`, and the means to change it. Invalid parts of the text are
 /// ignored.
-pub(super) fn new(text: String) -> (impl Filter<Registry> + 'static, LogFilter) {
-    let (filter, handle) = reload::Layer::new(EnvFilter::builder().parse_lossy(&text));
-    (filter, LogFilter { handle, initial: text })
+pub(super) fn new(initial: String) -> (impl Filter<Registry> + 'static, LogFilter) {
+    let (filter, handle) = reload::Layer::new(EnvFilter::builder().parse_lossy(&initial));
+    (filter, LogFilter { handle, initial, known: None })
 }
 
-/// A file with the filter of the log, in the form of `RUST_LOG`.
-pub struct LogFilterFile {
-    path: PathBuf,
-    filter: LogFilter,
-    /// The content that was read last.
-    known: Option<Result<String, ErrorKind>>,
-}
-
-impl LogFilterFile {
-    /// Takes over the filter; nothing is read yet.
-    #[must_use]
-    pub fn new(path: PathBuf, filter: LogFilter) -> Self {
-        Self { path, filter, known: None }
-    }
-
+impl LogFilter {
     /// Reads the file, and applies its filter if the content has changed.
-    pub async fn refresh(&mut self) {
-        let content = tokio::fs::read_to_string(&self.path).await;
-        self.take(content.map_err(|error| error.kind()));
+    pub async fn refresh(&mut self, file: &Path) {
+        let content = tokio::fs::read_to_string(file).await;
+        self.take(file, content.map_err(|error| error.kind()));
     }
 
     /// Applies each change. Never ends.
-    pub async fn follow(&mut self, clock: &Clock) {
+    pub async fn follow(mut self, file: PathBuf, clock: Clock) {
         loop {
             clock.sleep(INTERVAL).await;
-            self.refresh().await;
+            self.refresh(&file).await;
         }
     }
 
     /// Applies a content that is new. An empty one stands for the initial filter; an invalid one changes nothing.
-    fn take(&mut self, content: Result<String, ErrorKind>) {
+    fn take(&mut self, file: &Path, content: Result<String, ErrorKind>) {
         if self.known.as_ref() == Some(&content) {
             return;
         }
-        let file = self.path.display();
-        match &content {
-            Ok(text) => {
-                if let Err(error) = self.filter.apply(text.trim()) {
-                    tracing::warn!(
-                        %file, %error,
-                        "the log filter in the file is invalid, and the current one stays: write it like RUST_LOG, \
-                         such as info,connect_operator=debug"
-                    );
-                }
+        let file = file.display();
+        let filter = content.as_deref().map(|text| match text.trim() {
+            "" => Ok(EnvFilter::builder().parse_lossy(&self.initial)),
+            text => EnvFilter::builder().parse(text),
+        });
+        match filter {
+            Ok(Ok(filter)) => {
+                // It fails only if the process logs elsewhere, which happens in tests.
+                let _ = self.handle.reload(filter);
+                tracing::info!(
+                    filter = content.as_deref().unwrap_or_default().trim(),
+                    "the log has the filter of its file"
+                );
             }
+            Ok(Err(error)) => tracing::warn!(
+                %file, %error,
+                "the log filter in the file is invalid, and the current one stays: write it like RUST_LOG, such as \
+                 info,connect_operator=debug"
+            ),
             Err(error) => {
                 tracing::warn!(%file, %error, "the file with the log filter cannot be read, and the current filter stays");
             }
         }
         self.known = Some(content);
-    }
-}
-
-impl LogFilter {
-    /// Applies a filter; an empty text stands for the initial one.
-    fn apply(&self, text: &str) -> Result<(), ParseError> {
-        let filter = match text {
-            "" => EnvFilter::builder().parse_lossy(&self.initial),
-            text => EnvFilter::builder().parse(text)?,
-        };
-        // It fails only if the process logs elsewhere, which happens in tests.
-        let _ = self.handle.reload(filter);
-        tracing::info!(filter = text, "the log has the filter of its file");
-        Ok(())
     }
 }
 
@@ -123,9 +104,8 @@ mod tests {
     #[test]
     fn each_new_content_applies_and_an_invalid_one_is_reported_once() {
         let messages = Messages::default();
-        let (filter, changes) = new("warn".to_owned());
+        let (filter, mut changes) = new("warn".to_owned());
         let subscriber = tracing_subscriber::registry().with(messages.clone().with_filter(filter));
-        let mut file = LogFilterFile::new("filter".into(), changes);
         let (applied, invalid, unreadable) = ("the filter of its file", "is invalid", "cannot be read");
         tracing::subscriber::with_default(subscriber, || {
             for (case, content, debug, expected) in [
@@ -142,7 +122,7 @@ mod tests {
                 ("empty again", Ok(" "), false, None),
             ] {
                 messages.0.lock().expect("no holder of the lock panics").clear();
-                file.take(content.map(str::to_owned));
+                changes.take(Path::new("filter"), content.map(str::to_owned));
                 tracing::debug!("a line for debugging");
                 let logged = messages.0.lock().expect("no holder of the lock panics").clone();
                 assert_eq!(logged.iter().any(|line| line == "a line for debugging"), debug, "{case}: {logged:?}");

@@ -5,7 +5,6 @@ use clock::Clock;
 use super::{Args, RunError};
 use crate::cli::authorities;
 use crate::telemetry;
-use crate::telemetry::log_filter::LogFilterFile;
 use crate::telemetry::otlp::Traces;
 
 /// Filter of the log without `RUST_LOG`. Each reconcile has a span of ours; the span of the library would repeat it.
@@ -21,11 +20,10 @@ pub(super) async fn start(args: &Args) -> Result<Option<Traces>, RunError> {
         Ok(traces) => (traces, None),
         Err(error) => (None, Some(error)),
     };
-    let filter = telemetry::start_with(args.log_format, LOG_FILTER, traces.as_ref().map(Traces::layer));
+    let mut filter = telemetry::start_with(args.log_format, LOG_FILTER, traces.as_ref().map(Traces::layer));
     if let Some(path) = &args.log_filter_file {
-        let mut file = LogFilterFile::new(path.clone(), filter);
-        file.refresh().await;
-        tokio::spawn(async move { file.follow(&Clock::system()).await });
+        filter.refresh(path).await;
+        tokio::spawn(filter.follow(path.clone(), Clock::system()));
     }
     if let Some(error) = unusable {
         tracing::warn!(%error, "traces are not exported");

@@ -3,97 +3,112 @@
 //!
 //! Label values come from closed sets ([`super::labels`]), except the namespaces that the command line names.
 
-/// Type of a metric (`OpenMetrics` 1.0, section 5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Type {
-    /// Only increases, until the process ends.
-    Counter,
-    /// Increases and decreases.
-    Gauge,
-    /// Counts of values up to each bound, and their sum.
-    Histogram,
-}
+use std::sync::atomic::AtomicU64;
 
-impl Type {
-    /// The word in `docs/metrics.md` and in `# TYPE`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Counter => "counter",
-            Self::Gauge => "gauge",
-            Self::Histogram => "histogram",
-        }
-    }
-}
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::{MetricType, TypedMetric};
+use prometheus_client::registry::{Metric, Registry, Unit};
 
 /// A family of metrics.
 #[derive(Clone, Copy, Debug)]
-pub struct Family {
+pub struct Description {
     /// The name in queries; samples of a histogram append `_bucket`, `_count` or `_sum`.
     pub name: &'static str,
     /// Its type.
-    pub metric: Type,
+    pub metric: MetricType,
     /// `seconds`, `bytes`, or nothing.
     pub unit: &'static str,
     /// Names of its labels.
     pub labels: &'static [&'static str],
-    /// Upper bounds of a histogram, in its unit; `+Inf` is added implicitly.
-    pub bounds: &'static [f64],
     /// Help text, without a full stop.
     pub help: &'static str,
 }
 
-/// Bounds for short durations.
-const MOMENTS: &[f64] = &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0];
-/// Bounds for one request, which takes 30 s at most.
-const REQUEST: &[f64] = &[0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
-/// For metrics without bounds.
-const NONE: &[f64] = &[];
+/// Labels with known values.
+type Labels<const N: usize> = [(&'static str, &'static str); N];
+type Histograms = Family<Labels<1>, Histogram, fn() -> Histogram>;
 
 macro_rules! families {
-    ($($id:ident: $metric:ident, $name:literal, $unit:literal, $labels:expr, $bounds:expr, $help:literal;)*) => {
-        $(
-            #[allow(clippy::doc_markdown, reason = "the sentences are also printed")]
-            #[doc = $help]
-            pub const $id: Family = Family {
-                name: $name, metric: Type::$metric, unit: $unit, labels: &$labels, bounds: $bounds, help: $help,
-            };
-        )*
-
+    ($($field:ident: $type:ty = $new:expr, $name:literal, $unit:literal, $labels:expr, $help:literal;)*) => {
         /// All families, in the order of the page.
-        pub const ALL: &[Family] = &[$($id),*];
+        pub const ALL: &[Description] = &[$(Description {
+            name: $name, metric: <$type as TypedMetric>::TYPE, unit: $unit, labels: &$labels, help: $help,
+        }),*];
+
+        /// The metrics of all families.
+        #[derive(Debug)]
+        pub(super) struct Families { $(pub(super) $field: $type),* }
+
+        impl Families {
+            /// Registers all families, with nothing counted yet.
+            pub(super) fn register(registry: &mut Registry) -> Self {
+                $(let $field: $type = $new;
+                register(registry, $name, $unit, $help, $field.clone());)*
+                Self { $($field),* }
+            }
+        }
     };
 }
 
+/// Registers a metric under the name of its family, without the unit and `_total`, which the library appends.
+fn register(registry: &mut Registry, name: &str, unit: &str, help: &str, metric: impl Metric) {
+    let name = name.strip_suffix("_total").unwrap_or(name);
+    let short = name.strip_suffix(&format!("_{unit}")).unwrap_or(name);
+    match unit {
+        "seconds" => registry.register_with_unit(short, help, Unit::Seconds, metric),
+        "bytes" => registry.register_with_unit(short, help, Unit::Bytes, metric),
+        _ => registry.register(name, help, metric),
+    }
+}
+
+fn new<M: Default>() -> M {
+    M::default()
+}
+
+/// For short durations, in seconds.
+fn moments() -> Histogram {
+    Histogram::new([0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0])
+}
+
+/// For one request, which takes 30 s at most.
+fn request() -> Histogram {
+    Histogram::new([0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0])
+}
+
 families! {
-    BUILD_INFO: Gauge, "connect_operator_build_info", "", ["version"], NONE,
+    build_info: Family<Labels<1>, Gauge> = new(), "connect_operator_build_info", "", ["version"],
         "Always 1; the version is in the label";
-    LEADER: Gauge, "connect_operator_leader", "", [], NONE,
+    leader: Gauge = new(), "connect_operator_leader", "", [],
         "1 on the process that runs the controllers, 0 on a standby process or one that is starting";
-    RECONCILES: Counter, "connect_operator_reconciles_total", "", ["kind", "reason"], NONE,
+    reconciles: Family<Labels<2>, Counter> = new(), "connect_operator_reconciles_total", "", ["kind", "reason"],
         "Completed reconciles, by the Ready reason of the resource afterwards, or Conflict, ClusterError, Gone, Panic, Timeout, or None without a Ready condition";
-    RECONCILE_DURATION: Histogram, "connect_operator_reconcile_duration_seconds", "seconds", ["kind"], MOMENTS,
-        "Duration of a reconcile";
-    REMOTE_REQUESTS: Counter, "connect_operator_remote_requests_total", "", ["operation", "code"], NONE,
+    reconcile_duration: Histograms = Family::new_with_constructor(moments),
+        "connect_operator_reconcile_duration_seconds", "seconds", ["kind"], "Duration of a reconcile";
+    remote_requests: Family<[(&'static str, String); 2], Counter> = new(),
+        "connect_operator_remote_requests_total", "", ["operation", "code"],
         "Requests to the Connect API and to frontends, by operation and HTTP status, or timeout, connection, broken, undecodable, canceled";
-    REMOTE_REQUEST_DURATION: Histogram, "connect_operator_remote_request_duration_seconds", "seconds", ["operation"],
-        REQUEST, "Time from the start of a request to the end of its response";
-    RATE_LIMIT_WAIT: Histogram, "connect_operator_rate_limit_wait_seconds", "seconds", [], MOMENTS,
+    remote_request_duration: Histograms = Family::new_with_constructor(request),
+        "connect_operator_remote_request_duration_seconds", "seconds", ["operation"], "Time from the start of a request to the end of its response";
+    rate_limit_wait: Histogram = moments(), "connect_operator_rate_limit_wait_seconds", "seconds", [],
         "Time that requests waited because of spec.requestsPerSecond";
-    THROTTLED: Counter, "connect_operator_throttled_total", "", [], NONE,
+    throttled: Counter = new(), "connect_operator_throttled_total", "", [],
         "Responses that asked for a pause: status 429, or a failure with Retry-After";
-    TOKEN_REQUESTS: Counter, "connect_operator_token_requests_total", "", ["result"], NONE,
+    token_requests: Family<Labels<1>, Counter> = new(), "connect_operator_token_requests_total", "", ["result"],
         "Requests for access tokens, by result: issued, refused, failed";
-    CLUSTER_ERRORS: Counter, "connect_operator_cluster_errors_total", "", ["kind"], NONE,
+    cluster_errors: Family<Labels<1>, Counter> = new(), "connect_operator_cluster_errors_total", "", ["kind"],
         "Watches of the cluster that were interrupted; the operator restarts them";
-    PANICS: Counter, "connect_operator_panics_total", "", ["kind"], NONE,
+    panics: Family<Labels<1>, Counter> = new(), "connect_operator_panics_total", "", ["kind"],
         "Reconciles that ended in a panic, which is a bug, by kind; `remote`: polls of a remote project";
-    LISTS_REFUSED: Gauge, "connect_operator_lists_refused", "", ["kind", "namespace"], NONE,
+    lists_refused: Family<Vec<(&'static str, String)>, Gauge> = new(),
+        "connect_operator_lists_refused", "", ["kind", "namespace"],
         "1 for each kind that the API server refuses to list in a watched namespace: its resources are not reconciled, and changes of Secrets and ConfigMaps are not noticed; an empty namespace stands for all";
-    PROCESS_CPU: Counter, "process_cpu_seconds_total", "", [], NONE,
+    process_cpu: Counter<f64, AtomicU64> = new(), "process_cpu_seconds_total", "", [],
         "Processor time of the process, in seconds";
-    PROCESS_MEMORY: Gauge, "process_resident_memory_bytes", "bytes", [], NONE,
+    process_memory: Gauge = new(), "process_resident_memory_bytes", "bytes", [],
         "Resident memory of the process";
-    PROCESS_START: Gauge, "process_start_time_seconds", "seconds", [], NONE,
+    process_start: Gauge<f64, AtomicU64> = new(), "process_start_time_seconds", "seconds", [],
         "When the process started, in seconds since 1970";
 }

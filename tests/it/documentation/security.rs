@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use connect_operator::metrics::families::{ALL, Family};
+use connect_operator::metrics::families::{ALL, Description};
 
 #[test]
 fn every_test_that_a_page_names_exists() {
@@ -29,7 +29,7 @@ fn every_test_that_a_page_names_exists() {
 /// Whether a word consists of several parts joined by underscores: no flag, field or file looks like that, but metrics
 /// do.
 fn is_name_of_a_test(word: &str) -> bool {
-    let is_metric = |family: &Family| word.starts_with(family.name);
+    let is_metric = |family: &Description| word.starts_with(family.name);
     word.matches('_').count() > 2
         && !ALL.iter().any(is_metric)
         // The metrics of each resource.

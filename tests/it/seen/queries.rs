@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use connect_operator::metrics::families::{ALL, Family, Type};
+use connect_operator::metrics::families::{ALL, Description};
+use prometheus_client::metrics::MetricType;
 use serde_json::Value;
 
 use super::chart;
@@ -13,10 +14,12 @@ use super::resource_metrics::{KIND, resource_metrics};
 const OTHER_LABELS: &[&str] = &["job", "instance", "namespace", "le"];
 
 /// Returns the family of a name in a query.
-fn family(name: &str) -> Option<&'static Family> {
+fn family(name: &str) -> Option<&'static Description> {
     ALL.iter().find(|family| match family.metric {
-        Type::Histogram => ["_bucket", "_sum", "_count"].iter().any(|end| name == format!("{}{end}", family.name)),
-        Type::Counter | Type::Gauge => name == family.name,
+        MetricType::Histogram => {
+            ["_bucket", "_sum", "_count"].iter().any(|end| name == format!("{}{end}", family.name))
+        }
+        _ => name == family.name,
     })
 }
 

@@ -38,9 +38,7 @@ pub const DEFAULT_CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 #[x_kube(validation = Rule::new("!has(self.interval) || self.method == 'GET'")
     .message("interval is for GET only, because POST and PUT change something: leave it out, or choose method GET")
     .field_path(".interval"))]
-#[x_kube(validation = Rule::new("!has(self.interval) || duration(self.interval) >= duration('30s')")
-    .message("interval must be at least 30s, as in 30s, 5m or 1h30m")
-    .field_path(".interval"))]
+#[x_kube(validation = schema::interval())]
 #[x_kube(validation = Rule::new(
     "!has(self.timeout) || (duration(self.timeout) >= duration('1s') && duration(self.timeout) <= duration('30s'))")
     .message("timeout must be 1s to 30s")
@@ -107,7 +105,6 @@ pub struct ActionCheckSpec {
 /// The expected response: everything given here must hold.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct Expectation {
     /// Expected HTTP status. Default: any from 200 to 299.
     #[schemars(range(min = 100, max = 599))]
@@ -122,7 +119,6 @@ pub struct Expectation {
 
 /// An action of a frontend.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct ActionName {
     /// Namespace of the action: the path segment before its name. Example: cart.
     #[schemars(length(min = 1, max = 256))]
@@ -134,13 +130,11 @@ pub struct ActionName {
 
 impl ActionCheckSpec {
     /// Returns the pause between two checks. A value that the schema refuses counts as absent.
-    #[must_use]
     pub fn effective_interval(&self) -> Duration {
         self.interval.as_deref().and_then(|text| parse_duration(text).ok()).unwrap_or(DEFAULT_CHECK_INTERVAL)
     }
 
     /// Returns the time limit for an answer. A value that the schema refuses counts as absent.
-    #[must_use]
     pub fn effective_timeout(&self) -> Duration {
         self.timeout.as_deref().and_then(|text| parse_duration(text).ok()).unwrap_or(DEFAULT_CHECK_TIMEOUT)
     }
@@ -167,7 +161,6 @@ pub enum ActionCheckMethod {
 
 impl ActionCheckMethod {
     /// Returns whether a call changes something, so that it is not repeated.
-    #[must_use]
     pub fn writes(self) -> bool {
         !matches!(self, Self::Get)
     }

@@ -38,7 +38,6 @@ pub struct ClusterConnectProjectSpec {
 
 /// The namespaces that may use a project.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct AllowedNamespaces {
     /// Names of namespaces; 256 at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -73,7 +72,6 @@ pub struct NamespaceSelector {
 
 /// A requirement for one label.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new(
     "(self.operator in ['In', 'NotIn']) == (has(self.values) && self.values.size() > 0)")
     .message("In and NotIn need values, and Exists and DoesNotExist have none")
@@ -114,7 +112,6 @@ pub enum LabelOperator {
 
 impl AllowedNamespaces {
     /// Returns whether a namespace with these labels is allowed; `labels` is `None` while they are not known.
-    #[must_use]
     pub fn allow(&self, namespace: &str, labels: Option<&BTreeMap<String, String>>) -> bool {
         let selected = |selector: &NamespaceSelector| labels.is_some_and(|labels| selector.matches(labels));
         self.names.iter().any(|name| name == namespace) || self.selector.as_ref().is_some_and(selected)
@@ -124,7 +121,6 @@ impl AllowedNamespaces {
 impl NamespaceSelector {
     /// Returns whether every requirement holds. A selector without requirements, which the schema refuses, matches
     /// nothing.
-    #[must_use]
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
         let equal = self.match_labels.iter().map(|(key, value)| Expression::Equal(key.clone(), value.clone()));
         let further = self.match_expressions.iter().map(|requirement| {

@@ -1,116 +1,108 @@
 //! The columns that `kubectl get` prints for each kind.
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceColumnDefinition;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceColumnDefinition as Column;
 
-/// A printer column.
-pub(super) struct Column {
-    name: &'static str,
-    type_: &'static str,
-    path: &'static str,
-    description: &'static str,
-    /// Whether only `-o wide` shows it.
-    wide: bool,
-}
-
-impl Column {
-    const fn of(type_: &'static str, name: &'static str, path: &'static str, description: &'static str) -> Self {
-        Self { name, type_, path, description, wide: false }
-    }
-
-    const fn text(name: &'static str, path: &'static str, description: &'static str) -> Self {
-        Self::of("string", name, path, description)
-    }
-
-    /// The status of the Ready condition.
-    const fn ready(description: &'static str) -> Self {
-        Self::text("Ready", r#".status.conditions[?(@.type=="Ready")].status"#, description)
-    }
-
-    const fn wide(self) -> Self {
-        Self { wide: true, ..self }
-    }
-
-    pub(super) fn definition(&self) -> CustomResourceColumnDefinition {
-        CustomResourceColumnDefinition {
-            name: self.name.to_owned(),
-            type_: self.type_.to_owned(),
-            json_path: self.path.to_owned(),
-            description: Some(self.description.to_owned()),
-            priority: self.wide.then_some(1),
-            format: None,
-        }
+fn column(type_: &str, name: &str, path: &str, description: &str) -> Column {
+    Column {
+        name: name.to_owned(),
+        type_: type_.to_owned(),
+        json_path: path.to_owned(),
+        description: Some(description.to_owned()),
+        ..Column::default()
     }
 }
 
-const REASON: Column =
-    Column::text("Reason", r#".status.conditions[?(@.type=="Ready")].reason"#, "Reason of the Ready condition");
-const MESSAGE: Column =
-    Column::text("Message", r#".status.conditions[?(@.type=="Ready")].message"#, "Message of the Ready condition")
-        .wide();
-const AGE: Column = Column::of("date", "Age", ".metadata.creationTimestamp", "Time since creation");
+fn text(name: &str, path: &str, description: &str) -> Column {
+    column("string", name, path, description)
+}
+
+/// A member of the Ready condition.
+fn ready(name: &str, description: &str) -> Column {
+    text(name, &format!(r#".status.conditions[?(@.type=="Ready")].{}"#, name.to_lowercase()), description)
+}
+
+fn reason() -> Column {
+    ready("Reason", "Reason of the Ready condition")
+}
+
+fn message() -> Column {
+    wide(ready("Message", "Message of the Ready condition"))
+}
+
+fn age() -> Column {
+    column("date", "Age", ".metadata.creationTimestamp", "Time since creation")
+}
+
+/// Whether the Ready condition is true, which means this.
+fn is_ready(meaning: &str) -> Column {
+    Column { name: "Ready".to_owned(), ..ready("Status", meaning) }
+}
+
+/// Only `-o wide` shows it.
+fn wide(column: Column) -> Column {
+    Column { priority: Some(1), ..column }
+}
 
 /// Columns of `ConnectProject` and `ClusterConnectProject`.
-pub(super) const PROJECT: &[Column] = &[
-    Column::text("Project", ".spec.projectKey", "Key of the project"),
-    Column::text("Region", ".spec.region", "Region of the project"),
-    Column::ready("Whether the project responds with these credentials"),
-    REASON,
-    Column::of(
-        "integer",
-        "Deployments",
-        ".status.deployments",
-        "Number of ConnectorDeployments that refer to this project",
-    ),
-    AGE,
-    MESSAGE,
-];
+pub(super) fn of_projects() -> Vec<Column> {
+    let users = "Number of ConnectorDeployments that refer to this project";
+    vec![
+        text("Project", ".spec.projectKey", "Key of the project"),
+        text("Region", ".spec.region", "Region of the project"),
+        is_ready("Whether the project responds with these credentials"),
+        reason(),
+        column("integer", "Deployments", ".status.deployments", users),
+        age(),
+        message(),
+    ]
+}
 
 /// Columns of `ConnectorDeployment`.
-pub(super) const DEPLOYMENT: &[Column] = &[
-    Column::text("Key", ".status.key", "Key of the remote deployment"),
-    // There from the start: the spec has exactly one of key, id and stagedRef.name.
-    Column::text(
-        "Connector",
-        ".spec.connector..['key','id','name']",
-        "Connector as the spec names it: its key, its id, or its ConnectorStaged",
-    ),
-    Column::text("Status", ".status.deploymentStatus", "Status of the remote deployment, as the API reports it"),
-    Column::ready("Whether the deployment is live as the spec asks for"),
-    REASON,
-    AGE,
-    Column::text("URL", ".status.applications[*].url", "Address of the first application that has one").wide(),
-    Column::text("Region", ".status.region", "Region of the remote deployment").wide(),
-    Column::of("integer", "Version", ".status.connector.version", "Version of the connector that is deployed").wide(),
-    Column::text("Tag", ".status.connector.tag", "Git tag of the connector that is deployed").wide(),
-    Column::text(
-        "Deletion",
-        ".status.deletionPolicy",
-        "What happens to the remote deployment when this object is deleted",
-    )
-    .wide(),
-    MESSAGE,
-];
+pub(super) fn of_deployments() -> Vec<Column> {
+    let connector = "Connector as the spec names it: its key, its id, or its ConnectorStaged";
+    let version = "Version of the connector that is deployed";
+    let deletion = "What happens to the remote deployment when this object is deleted";
+    vec![
+        text("Key", ".status.key", "Key of the remote deployment"),
+        // There from the start: the spec has exactly one of key, id and stagedRef.name.
+        text("Connector", ".spec.connector..['key','id','name']", connector),
+        text("Status", ".status.deploymentStatus", "Status of the remote deployment, as the API reports it"),
+        is_ready("Whether the deployment is live as the spec asks for"),
+        reason(),
+        age(),
+        wide(text("URL", ".status.applications[*].url", "Address of the first application that has one")),
+        wide(text("Region", ".status.region", "Region of the remote deployment")),
+        wide(column("integer", "Version", ".status.connector.version", version)),
+        wide(text("Tag", ".status.connector.tag", "Git tag of the connector that is deployed")),
+        wide(text("Deletion", ".status.deletionPolicy", deletion)),
+        message(),
+    ]
+}
 
 /// Columns of `ConnectorStaged`.
-pub(super) const STAGED: &[Column] = &[
-    Column::text("Key", ".spec.key", "Key of the connector"),
-    Column::text("Tag", ".spec.repository.tag", "Git tag in the spec"),
-    Column::text("Status", ".status.connectorStatus", "Status of the staged connector, as the API reports it"),
-    Column::text("Preview", ".status.previewable", "Whether it may be deployed while staged"),
-    Column::ready("Whether the remote matches the spec"),
-    REASON,
-    AGE,
-    MESSAGE,
-];
+pub(super) fn of_staged() -> Vec<Column> {
+    vec![
+        text("Key", ".spec.key", "Key of the connector"),
+        text("Tag", ".spec.repository.tag", "Git tag in the spec"),
+        text("Status", ".status.connectorStatus", "Status of the staged connector, as the API reports it"),
+        text("Preview", ".status.previewable", "Whether it may be deployed while staged"),
+        is_ready("Whether the remote matches the spec"),
+        reason(),
+        age(),
+        message(),
+    ]
+}
 
 /// Columns of `ActionCheck`.
-pub(super) const CHECK: &[Column] = &[
-    Column::text("Action", ".spec.action.name", "Name of the action"),
-    Column::text("Method", ".spec.method", "GET, POST or PUT"),
-    Column::of("integer", "HTTP", ".status.httpStatus", "HTTP status of the last response"),
-    Column::ready("Whether the action responded as expected"),
-    REASON,
-    Column::of("date", "Last", ".status.checkedAt", "Time since the last call"),
-    AGE,
-    MESSAGE,
-];
+pub(super) fn of_checks() -> Vec<Column> {
+    vec![
+        text("Action", ".spec.action.name", "Name of the action"),
+        text("Method", ".spec.method", "GET, POST or PUT"),
+        column("integer", "HTTP", ".status.httpStatus", "HTTP status of the last response"),
+        is_ready("Whether the action responded as expected"),
+        reason(),
+        column("date", "Last", ".status.checkedAt", "Time since the last call"),
+        age(),
+        message(),
+    ]
+}

@@ -83,19 +83,16 @@ pub struct ConnectProjectSpec {
 
 impl ConnectProjectSpec {
     /// Returns the base URL of the Connect API: `apiUrl`, or that of the region; normalized.
-    #[must_use]
     pub fn effective_api_url(&self) -> String {
         self.url_or(self.api_url.as_ref(), "connect")
     }
 
     /// Returns the base URL of the authorization service: `authUrl`, or that of the region; normalized.
-    #[must_use]
     pub fn effective_auth_url(&self) -> String {
         self.url_or(self.auth_url.as_ref(), "auth")
     }
 
     /// Returns the base URL of the HTTP API: `httpApiUrl`, or that of the region; normalized.
-    #[must_use]
     pub fn effective_http_api_url(&self) -> String {
         self.url_or(self.http_api_url.as_ref(), "api")
     }
@@ -105,7 +102,6 @@ impl ConnectProjectSpec {
     }
 
     /// Returns the remote project that the spec names.
-    #[must_use]
     pub fn identity(&self) -> RemoteIdentity {
         RemoteIdentity { api_url: self.effective_api_url(), project_key: self.project_key.clone() }
     }
@@ -130,13 +126,11 @@ pub struct CredentialsRef {
 
 impl CredentialsRef {
     /// Returns the Secret's key of the client id: `clientIdKey`, or `clientId`.
-    #[must_use]
     pub fn client_id_key(&self) -> &str {
         self.client_id_key.as_deref().unwrap_or(names::CLIENT_ID)
     }
 
     /// Returns the Secret's key of the client secret: `clientSecretKey`, or `clientSecret`.
-    #[must_use]
     pub fn client_secret_key(&self) -> &str {
         self.client_secret_key.as_deref().unwrap_or(names::CLIENT_SECRET)
     }
@@ -169,6 +163,7 @@ pub enum DeploymentPaths {
 }
 
 /// Observed state of the project. Written by the operator only.
+#[serde_with::apply(Vec => #[serde(default, skip_serializing_if = "Vec::is_empty")])]
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -177,13 +172,11 @@ pub struct ConnectProjectStatus {
     pub observed_generation: i64,
     /// Conditions of the project. Always present: Ready (the project responds with these credentials). Present only
     /// while true: Reconciling (the operator is working or waiting) and Stalled (a user must act).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
     /// Identity of the remote project.
     pub remote: Option<RemoteIdentity>,
     /// Scopes of the last token, if the authorization service names them; as many as fit into 16 KiB.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 256), extend("x-kubernetes-list-type" = "atomic"))]
     pub scopes: Vec<String>,
     /// Time of the last successful read of the project.

@@ -72,32 +72,29 @@ pub enum RetryStrategy {
 }
 
 /// The values of an application, or those that apply to all applications: four lists.
+#[serde_with::apply(Vec => #[serde(default, skip_serializing_if = "Vec::is_empty")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigurationValues {
     /// Plain values with unique keys; 100 at most. Anyone who may read this object or the deployment can read them: use
     /// securedConfiguration for secrets.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 100))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["key".into()]))]
     pub standard_configuration: Vec<StandardValue>,
     /// ConfigMaps in the same namespace whose entries become plain values, like envFrom of a container; 10 at most.
     /// Later ConfigMaps override earlier ones, and standardConfiguration overrides all of them. Only keys that the
     /// connector declares are sent.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 10))]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
     pub standard_configuration_from: Vec<ConfigMapSource>,
     /// Secured values with unique keys; 100 at most. They come from Secrets only and never appear in a status, an Event
     /// or a log.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 100))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["key".into()]))]
     pub secured_configuration: Vec<SecuredValue>,
     /// Secrets in the same namespace whose entries become secured values, like envFrom of a container; 10 at most.
     /// Later Secrets override earlier ones, and securedConfiguration overrides all of them. Only keys that the
     /// connector declares are sent.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 10))]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
     pub secured_configuration_from: Vec<SecretSource>,
@@ -138,7 +135,6 @@ pub struct StandardValueSource {
 
 /// URL of an application of the same deployment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct ApplicationUrl {
     /// Name of the application in the connector's connect.yaml, of a type that has a URL: neither event nor job. 2 to
     /// 256 letters, digits, underscores and hyphens.

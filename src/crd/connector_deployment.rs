@@ -58,9 +58,7 @@ use super::verify::{ReadyWhen, Verify};
     .message("type preview is for staged connectors, and only that: set connector.staged to true (or name a \
         connector.stagedRef) together with type preview, or choose sandbox or production")
     .field_path(".type"))]
-#[x_kube(validation = Rule::new("!has(self.interval) || duration(self.interval) >= duration('30s')")
-    .message("interval must be at least 30s, as in 30s, 5m or 1h30m")
-    .field_path(".interval"))]
+#[x_kube(validation = schema::interval())]
 #[x_kube(validation = Rule::new("!has(self.readyWhen) || self.readyWhen != 'Verified' || has(self.verify)")
     .message("readyWhen Verified needs to know what to look for: name Extensions or Subscriptions in verify")
     .field_path(".readyWhen"))]
@@ -134,13 +132,11 @@ pub struct ConnectorDeploymentSpec {
 
 impl ConnectorDeploymentSpec {
     /// Returns the poll interval for a settled deployment. A value that the schema refuses counts as absent.
-    #[must_use]
     pub fn effective_interval(&self) -> Duration {
         self.interval.as_deref().and_then(|text| parse_duration(text).ok()).unwrap_or(DEFAULT_INTERVAL)
     }
 
     /// Returns the type in the spec; if absent, preview for a staged connector and sandbox for others.
-    #[must_use]
     pub fn effective_type(&self) -> DeploymentType {
         let unwritten = if self.connector.is_staged() { DeploymentType::Preview } else { DeploymentType::Sandbox };
         self.deployment_type.unwrap_or(unwritten)
@@ -148,7 +144,6 @@ impl ConnectorDeploymentSpec {
 
     /// Returns the deletion policy in the spec; if absent, `install`, the operator's own default for every type
     /// (`--default-deletion-policy`), if it has one; otherwise `Orphan` for type production and `Delete` for others.
-    #[must_use]
     pub fn deletion_policy_of(&self, install: Option<DeletionPolicy>) -> DeletionPolicy {
         self.deletion_policy.or(install).unwrap_or(match self.effective_type() {
             DeploymentType::Production => DeletionPolicy::Orphan,
@@ -198,7 +193,6 @@ pub struct WantedConnector {
 
 impl WantedConnector {
     /// Returns whether this is a staged connector.
-    #[must_use]
     pub fn is_staged(&self) -> bool {
         self.staged_ref.is_some() || self.staged == Some(true)
     }
@@ -226,7 +220,6 @@ pub enum ManagementPolicy {
 
 /// Policy for visible values that are changed outside of this object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct Drift {
     /// Action on drift. Ignore: none. Detect: report it in the condition Drifted. Correct: redeploy once for each
     /// difference, and create a deployment that disappeared again. Default: Detect.

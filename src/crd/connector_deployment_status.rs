@@ -25,6 +25,7 @@ pub const STATE_LENGTH: usize = 1 << 20;
 pub const REPORT_ENTRIES: usize = 20;
 
 /// Observed state of the deployment. Written by the operator only.
+#[serde_with::apply(Vec => #[serde(default, skip_serializing_if = "Vec::is_empty")])]
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -35,7 +36,6 @@ pub struct ConnectorDeploymentStatus {
     /// spec.verify: Verified (its resources exist and point to the deployment). Present only while true: Reconciling
     /// (the operator is working or waiting), Stalled (a user must act), Drifted, UpdateAvailable, ValuesRetained,
     /// SecretsUnverified and Suspended. Conditions of other controllers are kept.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
     /// Status of the remote deployment, as the API reports it: Draft, Queued, Deploying, Deployed, Failed, Undeploying
@@ -61,7 +61,6 @@ pub struct ConnectorDeploymentStatus {
     /// Remote project that holds the deployment. If the ConnectProject names another one later, nothing is changed.
     pub remote: Option<RemoteIdentity>,
     /// Applications of the deployment; 64 at most, and as many as fit into 12 KiB.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "atomic"))]
     pub applications: Vec<DeployedApplication>,
     /// State of the operator: what it has sent, and what it is doing. Not part of the API: its format may change with any
@@ -69,7 +68,6 @@ pub struct ConnectorDeploymentStatus {
     #[schemars(length(max = STATE_LENGTH))]
     pub state: Option<String>,
     /// Findings of the last deployment, newest first; 20 at most, and as many as fit into 8 KiB.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = REPORT_ENTRIES), extend("x-kubernetes-list-type" = "atomic"))]
     pub report: Vec<ReportEntry>,
     /// Last value of the annotation connect-operator.io/reconcile-requested-at that was handled.
@@ -83,7 +81,6 @@ pub struct ConnectorDeploymentStatus {
 /// The connector that is deployed.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct DeployedConnector {
     /// Id of the connector.
     pub id: Option<String>,

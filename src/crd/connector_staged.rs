@@ -16,6 +16,7 @@ use super::schema;
 use super::shared::{NamedRef, ProjectRef, is_default};
 
 /// The desired connector, and whether to preview and publish it.
+#[serde_with::apply(Vec => #[serde(default, skip_serializing_if = "Vec::is_empty")])]
 #[serde_with::skip_serializing_none]
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
@@ -39,9 +40,7 @@ use super::shared::{NamedRef, ProjectRef, is_default};
     .message("key cannot be changed, because the remote cannot change it either: set it back, or delete this \
         ConnectorStaged and create another")
     .field_path(".key"))]
-#[x_kube(validation = Rule::new("!has(self.interval) || duration(self.interval) >= duration('30s')")
-    .message("interval must be at least 30s, as in 30s, 5m or 1h30m")
-    .field_path(".interval"))]
+#[x_kube(validation = schema::interval())]
 #[x_kube(validation = Rule::new("!has(self.publishAfter) || (has(self.previewable) && self.previewable)")
     .message("publishAfter waits for a deployment of the staged connector, which needs its permission: set previewable to \
         true, or leave publishAfter out")
@@ -65,17 +64,14 @@ pub struct ConnectorStagedSpec {
     pub repository: StagedRepository,
     /// Integration types. Known types: tax, marketplace, oms, psp, pim, promotion, search, erp, crm, email, analytics,
     /// shipping, giftcard and other.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "integration_types")]
     pub integration_types: Vec<String>,
     /// Regions in which the connector may be deployed. Empty: all regions. A shorter list makes processing faster. Once
     /// it has entries, the remote cannot make it empty again.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "regions")]
     pub supported_regions: Vec<String>,
     /// Projects that may use the connector while it is private, each {region}:{projectKey}. Empty: only the creator's
     /// project. Example: europe-west1.gcp:shop.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "private_projects")]
     pub private_projects: Vec<String>,
     /// URL of the documentation. If absent, the URL at the remote stays.
@@ -109,13 +105,11 @@ pub struct ConnectorStagedSpec {
 
 impl ConnectorStagedSpec {
     /// Returns the poll interval for a settled staged connector. A value that the schema refuses counts as absent.
-    #[must_use]
     pub fn effective_interval(&self) -> Duration {
         self.interval.as_deref().and_then(|text| parse_duration(text).ok()).unwrap_or(DEFAULT_INTERVAL)
     }
 
     /// Returns the deletion policy in the spec; if absent, `Orphan`.
-    #[must_use]
     pub fn effective_deletion_policy(&self) -> DeletionPolicy {
         self.deletion_policy.unwrap_or(DeletionPolicy::Orphan)
     }
@@ -166,7 +160,6 @@ pub struct PublishAfter {
 
 /// Source repository and tag.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct StagedRepository {
     /// Git URL: https without credentials, or ssh for private repositories. Example: git@github.com:example/tax.git.
     #[schemars(length(min = 1, max = 2048), regex(pattern = REPOSITORY_PATTERN))]

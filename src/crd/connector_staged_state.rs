@@ -38,7 +38,6 @@ pub struct StagedState {
 
 /// A call that changes something.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct StagedCall {
     /// What it does.
     pub kind: StagedCallKind,
@@ -107,13 +106,11 @@ pub struct StagedConnector {
 
 impl StagedState {
     /// Whether a record exists that this resource owns, or may exist.
-    #[must_use]
     pub fn has_begun(&self) -> bool {
         self.id.is_some() || self.call.is_some()
     }
 
     /// Whether a call may have arrived of which nothing else is known.
-    #[must_use]
     pub fn is_call_open(&self) -> bool {
         self.call.as_ref().is_some_and(|call| call.open)
     }
@@ -131,7 +128,6 @@ impl ConnectorStaged {
 
 impl ConnectorStaged {
     /// Returns what its deployments need to know of it.
-    #[must_use]
     pub fn connector(&self) -> StagedConnector {
         let status = self.status.clone().unwrap_or_default();
         let is_granted = status.previewable == Some(PreviewPermission::Granted);
@@ -170,7 +166,6 @@ impl ConnectorStagedStatus {
     }
 
     /// Returns when the operation in progress began; `None`: none is in progress.
-    #[must_use]
     pub fn running_since(&self) -> Option<Timestamp> {
         let state = self.remembered().ok()?;
         let reviewed = state.preview.is_some() && self.previewable == Some(PreviewPermission::Pending);

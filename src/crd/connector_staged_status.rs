@@ -16,6 +16,7 @@ pub const CERTIFICATION_COMMENTS: usize = 20;
 pub const COMMENTS_SIZE: usize = 6 * 1024;
 
 /// Observed state of the staged connector. Written by the operator only.
+#[serde_with::apply(Vec => #[serde(default, skip_serializing_if = "Vec::is_empty")])]
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -25,7 +26,6 @@ pub struct ConnectorStagedStatus {
     /// Conditions of the staged connector. Always present: Ready (the remote matches the spec). Present only while
     /// true: Reconciling (the operator is working or waiting), Stalled (a user must act) and Suspended. Conditions of
     /// other controllers are kept.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
     /// Id of the staged connector.
@@ -47,15 +47,12 @@ pub struct ConnectorStagedStatus {
     /// Tag that was published last.
     pub published_tag: Option<String>,
     /// Findings about publishing, newest first; 20 at most, and as many as fit into 8 KiB.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 20), extend("x-kubernetes-list-type" = "atomic"))]
     pub publishing_report: Vec<ReportEntry>,
     /// Findings about the preview, newest first; 20 at most, and as many as fit into 8 KiB.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 20), extend("x-kubernetes-list-type" = "atomic"))]
     pub previewable_report: Vec<ReportEntry>,
     /// Comments from certification, newest first; 20 at most, and as many as fit into 6 KiB.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 20), extend("x-kubernetes-list-type" = "atomic"))]
     pub certification_comments: Vec<CertificationComment>,
     /// Last value of the annotation connect-operator.io/reconcile-requested-at that was handled.
@@ -71,7 +68,6 @@ pub struct ConnectorStagedStatus {
 
 /// A comment from certification.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct CertificationComment {
     /// Project key of the author.
     pub project: String,

@@ -3,7 +3,7 @@
 //! A test compares the CRDs in `crds/` with [`to_yaml`].
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceDefinition, JSON, JSONSchemaProps, JSONSchemaPropsOrArray,
+    CustomResourceColumnDefinition, CustomResourceDefinition, JSON, JSONSchemaProps, JSONSchemaPropsOrArray,
 };
 use kube::CustomResourceExt;
 use kube::api::ApiResource;
@@ -11,26 +11,24 @@ use serde_json::{Value, json};
 
 use super::action_check::ActionCheck;
 use super::cluster_connect_project::ClusterConnectProject;
-use super::columns::{self, Column};
+use super::columns;
 use super::connect_project::ConnectProject;
 use super::connector_deployment::ConnectorDeployment;
 use super::connector_staged::ConnectorStaged;
 use super::shared::UNSEEN;
 
 /// Returns every CRD of the operator, in the order in which they are printed and installed.
-#[must_use]
 pub fn all() -> Vec<CustomResourceDefinition> {
     vec![
-        finished(ConnectProject::crd(), columns::PROJECT),
-        finished(ConnectorDeployment::crd(), columns::DEPLOYMENT),
-        finished(ConnectorStaged::crd(), columns::STAGED),
-        finished(ActionCheck::crd(), columns::CHECK),
-        finished(ClusterConnectProject::crd(), columns::PROJECT),
+        finished(ConnectProject::crd(), &columns::of_projects()),
+        finished(ConnectorDeployment::crd(), &columns::of_deployments()),
+        finished(ConnectorStaged::crd(), &columns::of_staged()),
+        finished(ActionCheck::crd(), &columns::of_checks()),
+        finished(ClusterConnectProject::crd(), &columns::of_projects()),
     ]
 }
 
 /// Returns every kind of the operator, in the same order, without the schema that [`all`] generates at each call.
-#[must_use]
 pub fn resources() -> [ApiResource; 5] {
     [
         ConnectProject::api_resource(),
@@ -42,13 +40,11 @@ pub fn resources() -> [ApiResource; 5] {
 }
 
 /// Returns [`all`] as one stream of YAML documents.
-#[must_use]
 pub fn yaml() -> String {
     all().iter().map(to_yaml).collect()
 }
 
 /// Returns one CRD as a YAML document that begins with `---`.
-#[must_use]
 #[allow(clippy::missing_panics_doc, reason = "the expectations hold for every CRD")]
 pub fn to_yaml(crd: &CustomResourceDefinition) -> String {
     let value = serde_json::to_value(crd).map(whole_numbers).expect("a CRD has string keys only");
@@ -72,9 +68,9 @@ fn whole_numbers(value: Value) -> Value {
 }
 
 /// Tidies a derived CRD, and adds its columns and the default of `status.observedGeneration`.
-fn finished(mut crd: CustomResourceDefinition, columns: &[Column]) -> CustomResourceDefinition {
+fn finished(mut crd: CustomResourceDefinition, columns: &[CustomResourceColumnDefinition]) -> CustomResourceDefinition {
     for version in &mut crd.spec.versions {
-        version.additional_printer_columns = Some(columns.iter().map(Column::definition).collect());
+        version.additional_printer_columns = Some(columns.to_vec());
         let root = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut());
         if let Some(root) = root {
             tidy(root);

@@ -28,35 +28,19 @@ pub mod shared;
 pub mod state;
 pub mod verify;
 
-pub use action_check::{
-    ActionCheck, ActionCheckMethod, ActionCheckSpec, ActionCheckStatus, ActionName, After, CheckOutcome, CheckedFor,
-    Expectation, HeaderFrom,
-};
-pub use cluster_connect_project::{
-    AllowedNamespaces, ClusterConnectProject, ClusterConnectProjectSpec, LabelOperator, LabelRequirement,
-    NamespaceSelector,
-};
-pub use connect_project::{ConnectProject, ConnectProjectSpec, ConnectProjectStatus, CredentialsRef, DeploymentPaths};
-pub use connector_configuration::{
-    ApplicationConfiguration, ApplicationUrl, ConfigMapSource, ConfigurationValues, RetryPolicy, RetryStrategy,
-    SecretSource, SecuredValue, SecuredValueSource, StandardValue, StandardValueSource,
-};
-pub use connector_deployment::{
-    ConnectorDeployment, ConnectorDeploymentSpec, Drift, DriftPolicy, IgnoredValue, ManagementPolicy, RemovedValues,
-    UpdatePolicy, WantedConnector,
-};
-pub use connector_deployment_status::{ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, ReportEntry};
-pub use connector_staged::{
-    ConnectorStaged, ConnectorStagedSpec, Publish, PublishAfter, StagedCreator, StagedRepository,
-};
-pub use connector_staged_state::{
-    RequestedPreview, SentContent, StagedCall, StagedCallKind, StagedConnector, StagedDeployable, StagedState,
-};
-pub use connector_staged_status::{CertificationComment, ConnectorStagedStatus, PreviewPermission};
+pub use action_check::*;
+pub use cluster_connect_project::*;
+pub use connect_project::*;
+pub use connector_configuration::*;
+pub use connector_deployment::*;
+pub use connector_deployment_status::*;
+pub use connector_staged::*;
+pub use connector_staged_state::*;
+pub use connector_staged_status::*;
 pub use duration::parse_duration;
-pub use frontend::{Frontend, FrontendPreset};
+pub use frontend::*;
 pub use generate::{all, resources, yaml};
-pub use outputs::{Output, OutputConfigMap, OutputKey, Outputs};
-pub use policies::{AdoptionPolicy, DeletionPolicy, DeploymentType};
-pub use shared::{ConfigMapKeyRef, NamedRef, ProjectKind, ProjectRef, RemoteIdentity, SecretKeyRef};
-pub use verify::{ReadyWhen, VerifiedResource, Verify};
+pub use outputs::*;
+pub use policies::*;
+pub use shared::*;
+pub use verify::*;

@@ -20,7 +20,6 @@ pub struct Outputs {
 
 /// A ConfigMap for the URLs and topics of a deployment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct OutputConfigMap {
     /// Name of the ConfigMap.
     #[schemars(length(min = 1, max = 253), regex(pattern = schema::NAME_PATTERN))]

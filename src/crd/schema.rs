@@ -52,6 +52,13 @@ pub(super) fn added_must_match_status(member: &str) -> Rule {
     .field_path(format!(".spec.{member}"))
 }
 
+/// Returns the rule for the shortest interval.
+pub(super) fn interval() -> Rule {
+    Rule::new("!has(self.interval) || duration(self.interval) >= duration('30s')")
+        .message("interval must be at least 30s, as in 30s, 5m or 1h30m")
+        .field_path(".interval")
+}
+
 fn cannot_change(member: &str) -> String {
     format!(
         "{member} cannot be changed, because the remote cannot change it either: \

@@ -18,7 +18,6 @@ pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 
 /// Reference to a project: a ConnectProject in the same namespace, or a ClusterConnectProject that allows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct ProjectRef {
     /// Kind of the project: ConnectProject or ClusterConnectProject. Default: ConnectProject.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -40,7 +39,6 @@ pub enum ProjectKind {
 
 impl ProjectKind {
     /// Returns the kind as a `projectRef` names it.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ConnectProject => "ConnectProject",
@@ -51,7 +49,6 @@ impl ProjectKind {
 
 /// Reference by name to an object in the same namespace; the field determines its kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct NamedRef {
     /// Name of the object in the same namespace.
     #[schemars(length(min = 1, max = 253), regex(pattern = NAME_PATTERN))]
@@ -60,7 +57,6 @@ pub struct NamedRef {
 
 /// Reference to one key of a Secret in the same namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct SecretKeyRef {
     /// Name of the Secret in the same namespace.
     #[schemars(length(min = 1, max = 253), regex(pattern = NAME_PATTERN))]
@@ -72,7 +68,6 @@ pub struct SecretKeyRef {
 
 /// Reference to one key of a ConfigMap in the same namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct ConfigMapKeyRef {
     /// Name of the ConfigMap in the same namespace.
     #[schemars(length(min = 1, max = 253), regex(pattern = NAME_PATTERN))]

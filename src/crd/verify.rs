@@ -20,8 +20,8 @@ pub enum ReadyWhen {
 }
 
 /// Resources that the scripts of the connector create in the project.
+#[serde_with::apply(Vec => #[serde(default, skip_serializing_if = "Vec::is_empty")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new(
     "(has(self.extensions) && self.extensions.size() > 0) || (has(self.subscriptions) && \
         self.subscriptions.size() > 0)")
@@ -29,13 +29,11 @@ pub enum ReadyWhen {
 pub struct Verify {
     /// API Extensions with unique keys; 20 at most. Each must exist, with a destination of type HTTP whose host is that
     /// of an application of this deployment.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 20))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["key".into()]))]
     pub extensions: Vec<VerifiedResource>,
     /// Subscriptions with unique keys; 20 at most. Each must exist, with a destination that is the topic of an
     /// application of this deployment.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 20))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["key".into()]))]
     pub subscriptions: Vec<VerifiedResource>,
@@ -48,7 +46,6 @@ pub struct Verify {
 
 /// A resource that a script creates.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct VerifiedResource {
     /// Key of the resource: 2 to 256 letters, digits, underscores and hyphens. Example: tax-cart-check.
     #[schemars(length(min = 2, max = 256), regex(pattern = KEY_PATTERN))]

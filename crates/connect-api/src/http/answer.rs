@@ -58,7 +58,6 @@ pub struct Grant {
 
 /// Parses the body of an error response. `may_be_absent`: a 404 has the code [`ErrorCode::ResourceNotFound`] alone if it is
 /// one of its codes, or if it has none and the body repeats the status, as the service does and a gateway does not.
-#[must_use]
 pub fn refusal(status: StatusCode, body: &[u8], may_be_absent: bool, masker: &Masker) -> Refusal {
     let Ok(Value::Object(body)) = serde_json::from_slice::<Value>(body) else {
         return Refusal { codes: Vec::new(), message: no_contract(status, body) };
@@ -83,7 +82,6 @@ pub fn refusal(status: StatusCode, body: &[u8], may_be_absent: bool, masker: &Ma
 
 /// Returns whether a token endpoint refused the credentials or scopes: 401, or a 400 whose body has an `error` (RFC
 /// 6749 section 5.2). Any other 400 comes from an intermediary and may be temporary.
-#[must_use]
 pub fn refuses_a_grant(status: StatusCode, body: &[u8]) -> bool {
     let names_an_error =
         || serde_json::from_slice::<Value>(body).is_ok_and(|body| body.get("error").is_some_and(Value::is_string));
@@ -128,7 +126,6 @@ pub fn correlation_id(headers: &HeaderMap, sent: &str, masker: impl FnOnce() -> 
 
 /// Parses `Retry-After` (RFC 9110 section 10.2.3), limited to one hour. A date is measured from the `Date` header of
 /// the same response, if present, so that the result does not depend on the local system time.
-#[must_use]
 pub fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let pause = if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -143,7 +140,6 @@ pub fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
 
 /// Parses a token response; returns `None` if it contains no bearer token. `asked` are the requested scopes, which the
 /// token has if the response names none (RFC 6749 section 5.1).
-#[must_use]
 pub fn grant(body: &[u8], asked: Option<&str>) -> Option<Grant> {
     let body = serde_json::from_slice::<Value>(body).ok()?;
     let text = |name: &str| body.get(name).and_then(Value::as_str);
@@ -183,14 +179,12 @@ pub fn paged<T: DeserializeOwned>(body: &[u8]) -> Result<(Paged<T>, usize), serd
 }
 
 /// A [`Paged`] whose records are decoded one by one.
+#[serde_with::apply(i64 => #[serde(default, deserialize_with = "nullable")])]
 #[derive(Deserialize)]
 #[serde(bound = "T: DeserializeOwned")]
 struct RawPage<T> {
-    #[serde(default, deserialize_with = "nullable")]
     limit: i64,
-    #[serde(default, deserialize_with = "nullable")]
     offset: i64,
-    #[serde(default, deserialize_with = "nullable")]
     total: i64,
     results: Records<T, { LARGEST_PAGE as usize }>,
 }

@@ -77,13 +77,12 @@ pub struct Creator {
 }
 
 /// The source repository of a connector (contract section 4.2).
+#[serde_with::apply(_ => #[serde(default, deserialize_with = "nullable")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repository {
     /// URL of the Git repository.
-    #[serde(default, deserialize_with = "nullable")]
     pub url: String,
     /// Git tag.
-    #[serde(default, deserialize_with = "nullable")]
     pub tag: String,
 }
 
@@ -96,6 +95,7 @@ pub struct ConnectorApiClient {
 }
 
 /// Variables that an application declares (contract section 4.2).
+#[serde_with::apply(Vec => #[serde(default, deserialize_with = "nullable")])]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeclaredApplication {
@@ -105,22 +105,19 @@ pub struct DeclaredApplication {
     #[serde(default, deserialize_with = "nullable")]
     pub application_type: ApplicationType,
     /// Plain variables.
-    #[serde(default, deserialize_with = "nullable")]
     pub standard_configuration: Vec<StandardKey>,
     /// Secured variables.
-    #[serde(default, deserialize_with = "nullable")]
     pub secured_configuration: Vec<SecuredKey>,
 }
 
 /// Variables that a connector declares for all its applications (contract section 4.2).
+#[serde_with::apply(_ => #[serde(default, deserialize_with = "nullable")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeclaredGlobal {
     /// Plain variables.
-    #[serde(default, deserialize_with = "nullable")]
     pub standard_configuration: Vec<StandardKey>,
     /// Secured variables.
-    #[serde(default, deserialize_with = "nullable")]
     pub secured_configuration: Vec<SecuredKey>,
 }
 

@@ -52,20 +52,17 @@ pub struct Deployment {
 
 impl Deployment {
     /// Returns its type; if that is absent, `preview` says which it is (contract sections 4.4 and 15.1).
-    #[must_use]
     pub fn kind(&self) -> &DeploymentType {
         let unstated = if self.preview { &DeploymentType::Preview } else { &DeploymentType::Sandbox };
         self.kind.as_ref().unwrap_or(unstated)
     }
 
     /// Returns the id of the build, or `None` before a build exists (contract section 13, row 12).
-    #[must_use]
     pub fn build_id(&self) -> Option<&str> {
         self.details.build.as_ref().map(|build| build.id.as_str()).filter(|id| !id.is_empty())
     }
 
     /// Returns the findings of the last build in the order of the response.
-    #[must_use]
     pub fn report(&self) -> &[ReportEntry] {
         self.details.build.as_ref().and_then(|build| build.report.as_ref()).map_or(&[], |report| &report.entries)
     }
@@ -115,17 +112,17 @@ pub struct DeployedConnector {
 }
 
 /// The API client of a deployment (contract section 4.4).
+#[serde_with::apply(_ => #[serde(default, deserialize_with = "nullable")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeploymentApiClient {
     /// The client id, despite the name.
-    #[serde(default, deserialize_with = "nullable")]
     pub name: String,
     /// Its scopes.
-    #[serde(default, deserialize_with = "nullable")]
     pub scopes: Vec<String>,
 }
 
 /// An application of a deployment (contract section 4.4).
+#[serde_with::apply(Vec => #[serde(default, deserialize_with = "nullable")])]
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -136,10 +133,8 @@ pub struct ApplicationDeployment {
     /// Name of the application, as in `connect.yaml`.
     pub application_name: String,
     /// Plain values.
-    #[serde(default, deserialize_with = "nullable")]
     pub standard_configuration: Vec<ConfigurationValue>,
     /// Secured values; the content of `value` is unspecified and never compared.
-    #[serde(default, deserialize_with = "nullable")]
     pub secured_configuration: Vec<SecuredValue>,
     /// URL of a deployed service, asset or Merchant Center application; may lack a scheme. Other applications have
     /// none.

@@ -10,7 +10,6 @@ use crate::lenient::nullable;
 /// Identifies a connector in a draft; `id` or `key` is required (contract section 4.2).
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct ConnectorReference {
     /// Id of the connector.
     pub id: Option<String>,
@@ -50,12 +49,12 @@ impl DeploymentDraft {
 }
 
 /// The only update action of a deployment (contract section 6.1).
+#[serde_with::apply(bool => #[serde(default, deserialize_with = "nullable")])]
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RedeployAction {
     /// Whether to skip the connector's scripts in this redeploy.
-    #[serde(default, deserialize_with = "nullable")]
     pub skip_scripts: bool,
     /// New values; if absent, the old ones remain. Whether a partial list is merged is unspecified, so the operator
     /// sends all values.
@@ -63,7 +62,6 @@ pub struct RedeployAction {
     /// New values for all applications; if absent, the old ones remain.
     pub global_configuration: Option<GlobalConfiguration>,
     /// Whether to move to the latest state of the connector as well.
-    #[serde(default, deserialize_with = "nullable")]
     pub update_connector: bool,
 }
 

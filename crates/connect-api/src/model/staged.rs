@@ -10,6 +10,10 @@ use super::{
 use crate::lenient::{nullable, usable};
 
 /// A staged connector as the service returns it (contract section 4.3).
+#[serde_with::apply(
+    Vec => #[serde(default, deserialize_with = "nullable")],
+    bool => #[serde(default, deserialize_with = "nullable")],
+)]
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -28,7 +32,6 @@ pub struct ConnectorStaged {
     #[serde(default, deserialize_with = "nullable")]
     pub description: String,
     /// Systems that it integrates with.
-    #[serde(default, deserialize_with = "nullable")]
     pub integration_types: Vec<IntegrationType>,
     /// Creator of the connector.
     #[serde(default, deserialize_with = "nullable")]
@@ -44,13 +47,10 @@ pub struct ConnectorStaged {
     #[serde(default, deserialize_with = "usable")]
     pub api_client: Option<ConnectorApiClient>,
     /// Whether only the listed projects may use it.
-    #[serde(default, deserialize_with = "nullable")]
     pub private: bool,
     /// The projects that may use it, each as `{region}:{projectKey}`.
-    #[serde(default, deserialize_with = "nullable")]
     pub private_projects: Vec<String>,
     /// Regions in which it may be deployed; empty if it may be deployed anywhere.
-    #[serde(default, deserialize_with = "nullable")]
     pub supported_regions: Vec<String>,
     /// Comments from certification.
     #[serde(default, deserialize_with = "usable")]
@@ -62,10 +62,8 @@ pub struct ConnectorStaged {
     #[serde(default, deserialize_with = "usable")]
     pub publishing_report: Option<Report>,
     /// Whether it is published and can be used.
-    #[serde(default, deserialize_with = "nullable")]
     pub already_listed: bool,
     /// Whether it differs from the published connector.
-    #[serde(default, deserialize_with = "nullable")]
     pub has_changes: bool,
     /// Whether it may be deployed while staged; `none` if absent. A boolean is accepted as well (contract section 12,
     /// row 7).
@@ -102,17 +100,15 @@ pub struct CertificationInfo {
 }
 
 /// A comment from certification (contract section 4.3).
+#[serde_with::apply(_ => #[serde(default, deserialize_with = "nullable")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CertificationInfoComment {
     /// Key of the author's project, despite the name.
-    #[serde(default, deserialize_with = "nullable")]
     pub user_id: String,
     /// Time in RFC 3339, kept as received.
-    #[serde(default, deserialize_with = "nullable")]
     pub datetime: String,
     /// The text of the comment.
-    #[serde(default, deserialize_with = "nullable")]
     pub comment: String,
 }
 

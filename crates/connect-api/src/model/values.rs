@@ -38,6 +38,7 @@ fn secret_or_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SecretSt
 }
 
 /// Values of one application (contract section 4.4, `DeploymentConfigurationApplication`).
+#[serde_with::apply(Vec => #[serde(default, deserialize_with = "nullable")])]
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -45,10 +46,8 @@ pub struct ApplicationConfiguration {
     /// Name of the application, as in the connector.
     pub application_name: String,
     /// Plain values; the list is always sent, even if it is empty.
-    #[serde(default, deserialize_with = "nullable")]
     pub standard_configuration: Vec<ConfigurationValue>,
     /// Secured values; the list is always sent, even if it is empty.
-    #[serde(default, deserialize_with = "nullable")]
     pub secured_configuration: Vec<SecuredValue>,
     /// Cron expression of a job application; overrides the one in its `connect.yaml`.
     pub schedule: Option<String>,
@@ -75,13 +74,12 @@ pub struct RetryPolicy {
 }
 
 /// Values for all applications (contract section 4.4).
+#[serde_with::apply(_ => #[serde(default, deserialize_with = "nullable")])]
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GlobalConfiguration {
     /// Plain values.
-    #[serde(default, deserialize_with = "nullable")]
     pub standard_configuration: Vec<ConfigurationValue>,
     /// Secured values.
-    #[serde(default, deserialize_with = "nullable")]
     pub secured_configuration: Vec<SecuredValue>,
 }

@@ -65,7 +65,6 @@ const RULES: &[Rule] = &[
         "tokio :: time, thread :: sleep",
         &[
             ("clock/lib", "it is the clock"),
-            ("connect-api/http/connection", "the time limit of a real socket, which no stepped clock can end"),
             ("connect-api/resolver", "the time limit of a real lookup"),
             ("operator/clients/kube_client", "the time limit of a real socket"),
             ("dev-server/answers", "a body that never ends must not fill the memory of its reader at once"),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clock::Clock;
 use connect_api::api::{DeploymentPaths, PageRequest};
+use connect_api::client_context::ClientContext;
 use connect_api::error::{Effect, Failure};
 use connect_api::hosts::AllowedHosts;
 use connect_api::http::{Authorities, Credentials, HttpConnect, Limits, Settings};
@@ -54,7 +55,7 @@ impl Pair {
             authorities: Authorities::default(),
         };
         // The client uses the machine's clock: its rate limiter must not wait for a step.
-        let client = HttpConnect::new(settings, Clock::system()).expect("a client");
+        let client = HttpConnect::new(settings, ClientContext::plain(Clock::system())).expect("a client");
         Self { dev, clock, client }
     }
 

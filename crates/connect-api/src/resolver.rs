@@ -2,7 +2,6 @@
 //! that a name cannot resolve to one address for the check and to another for the connection (DNS rebinding).
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -26,12 +25,6 @@ pub(super) struct GuardedResolver {
 
 /// Resolves a name once.
 type Lookup = Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> + Send + Sync>;
-
-impl fmt::Debug for GuardedResolver {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("GuardedResolver").field("public_only", &self.public_only).finish_non_exhaustive()
-    }
-}
 
 impl GuardedResolver {
     /// Creates a resolver that restricts the endpoints allowed by a wildcard to public addresses.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use connect_api::action::ActionApi;
 use connect_api::client_context::ClientContext;
 use connect_api::hosts::{AllowedHosts, Endpoint, UrlRefused};
-use connect_api::http::{ActionClient, ActionSettings, Authorities, Limits};
+use connect_api::http::{ActionClient, Authorities, Limits};
 
 /// Creates clients of frontends.
 pub trait ActionFactory: Send + Sync {
@@ -41,9 +41,8 @@ impl ActionFactory for HttpActionFactory {
 
     fn client(&self, endpoint: Endpoint, timeout: Duration, largest: usize) -> Result<Arc<dyn ActionApi>, String> {
         let limits = Limits { call: timeout, body: largest, ..Limits::default() };
-        let settings = ActionSettings { endpoint, limits, authorities: self.authorities.clone() };
-        let client = ActionClient::within(settings, self.around.clone()).map_err(|error| error.to_string())?;
-        Ok(Arc::new(client))
+        let client = ActionClient::new(endpoint, limits, &self.authorities, self.around.clone());
+        Ok(Arc::new(client.map_err(|error| error.to_string())?))
     }
 }
 

@@ -50,7 +50,7 @@ impl HttpFactory {
             limits: self.limits,
             authorities: self.authorities.clone(),
         };
-        HttpConnect::within(settings, self.around.clone()).map_err(|error| error.to_string())
+        HttpConnect::new(settings, self.around.clone()).map_err(|error| error.to_string())
     }
 }
 

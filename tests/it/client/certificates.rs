@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use clock::Clock;
 use connect_api::api::{ConnectApi, Selector};
+use connect_api::client_context::ClientContext;
 use connect_api::error::Failure;
 use connect_api::http::HttpConnect;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
@@ -126,7 +127,7 @@ async fn only_tls_1_2_and_1_3_are_offered() {
     let mut settings = settings(&url, &url);
     let (_file, trusted) = authorities(authority().pem().as_bytes());
     settings.authorities = trusted.expect("certificates");
-    let client = HttpConnect::new(settings, Clock::system()).expect("a client");
+    let client = HttpConnect::new(settings, ClientContext::plain(Clock::system())).expect("a client");
     let error = client.deployment(&Selector::Id("42".to_owned())).await.expect_err("nobody answers");
     assert_eq!(error.failure, Failure::NotSent);
     assert_eq!(offered(&hello.await.expect("the server task ends")), [0x0304, 0x0303]);

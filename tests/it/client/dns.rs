@@ -6,6 +6,7 @@ use std::process::Stdio;
 
 use clock::Clock;
 use connect_api::api::{ConnectApi, Selector};
+use connect_api::client_context::ClientContext;
 use connect_api::hosts::AllowedHosts;
 use connect_api::http::HttpConnect;
 use tokio::net::{TcpListener, UdpSocket};
@@ -53,7 +54,7 @@ async fn in_its_own_network() {
     let mut settings = settings("http://127.0.0.1:1", "http://127.0.0.1:1");
     settings.api_url = hosts.endpoint(&url).expect("an allowed address");
     settings.auth_url = settings.api_url.clone();
-    let client = HttpConnect::new(settings, Clock::system()).expect("a client");
+    let client = HttpConnect::new(settings, ClientContext::plain(Clock::system())).expect("a client");
     let found = client.deployment(&Selector::Id("42".to_owned())).await;
     assert!(found.expect("the server is reached").is_some());
 }

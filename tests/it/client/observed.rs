@@ -57,7 +57,7 @@ impl Observer for Recorder {
 
 fn client(settings: Settings, recorder: &Arc<Recorder>) -> HttpConnect {
     let around = ClientContext { observer: recorder.clone(), ..ClientContext::plain(Clock::system()) };
-    HttpConnect::within(settings, around).expect("a client for plain HTTP")
+    HttpConnect::new(settings, around).expect("a client for plain HTTP")
 }
 
 async fn read(api: &HttpConnect) {

@@ -2,6 +2,7 @@
 
 use connect_api::HttpConnect;
 use connect_api::api::{ConnectApi, Selector};
+use connect_api::client_context::ClientContext;
 use connect_api::error::{Effect, Failure};
 use connect_api::model::{ConnectorStagedDraft, ConnectorUpdate, ConnectorUpdateAction, Repository};
 use connect_api::paging;
@@ -137,7 +138,7 @@ async fn changes_are_sent_in_time_or_not_at_all_and_lost_answers_leave_the_resul
 
     let (address, _socket) = crate::addresses::closed();
     let nobody = settings(&format!("http://{address}"), &remote.url());
-    let api = HttpConnect::new(nobody, clock::Clock::system());
+    let api = HttpConnect::new(nobody, ClientContext::plain(clock::Clock::system()));
     let error = api.expect("a client").stage(&draft(), no_hurry()).await.expect_err("nothing listens");
     assert_eq!((error.failure.clone(), error.effect()), (Failure::NotSent, Effect::None));
 }

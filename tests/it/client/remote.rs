@@ -12,7 +12,7 @@ use clock::Clock;
 use connect_api::action::{Action, ActionMethod, ExtraHeader};
 use connect_api::api::{DeploymentPaths, Selector};
 use connect_api::hosts::{AllowedHosts, Endpoint};
-use connect_api::http::{ActionClient, ActionSettings, Authorities, Credentials, HttpConnect, Limits, Settings};
+use connect_api::http::{ActionClient, Authorities, Credentials, HttpConnect, Limits, Settings};
 use connect_api::model::DeploymentDraft;
 use connect_api::{ClientContext, Rate};
 use dev_server::{self, Asked};
@@ -281,6 +281,5 @@ pub(super) fn action(method: ActionMethod, headers: &[(&str, &str)]) -> Action {
 
 /// Returns a client for the actions of a frontend.
 pub(super) fn action_client(url: &str, authorities: Authorities, around: ClientContext) -> ActionClient {
-    let settings = ActionSettings { endpoint: endpoint(url), limits: Limits::default(), authorities };
-    ActionClient::within(settings, around).expect("a client")
+    ActionClient::new(endpoint(url), Limits::default(), &authorities, around).expect("a client")
 }

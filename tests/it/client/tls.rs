@@ -2,6 +2,7 @@
 
 use clock::Clock;
 use connect_api::api::{ConnectApi, Selector};
+use connect_api::client_context::ClientContext;
 use connect_api::error::Failure;
 use connect_api::http::{Authorities, BuildError, HttpConnect};
 use tempfile::NamedTempFile;
@@ -34,7 +35,7 @@ pub(super) fn tls_client(remote: &Remote, authorities: &Authorities) -> HttpConn
     let url = format!("https://{}", remote.address);
     let mut settings = settings(&url, &url);
     settings.authorities = authorities.clone();
-    HttpConnect::new(settings, Clock::system()).expect("a client")
+    HttpConnect::new(settings, ClientContext::plain(Clock::system())).expect("a client")
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use clock::{Clock, between};
 use connect_api::api::DeploymentPaths;
+use connect_api::client_context::ClientContext;
 use connect_api::hosts::AllowedHosts;
 use connect_api::http::{self, Authorities, Credentials, HttpConnect, Limits};
 use connect_api::model::Deployment;
@@ -64,7 +65,7 @@ const MOST_LOOKS: usize = 200;
 fn limits(takes_time: bool) -> Limits {
     let (page_body, body, small_body) = (128 << 10, 128 << 10, 32 << 10);
     let usual = Limits { page_body, body, small_body, ..Limits::default() };
-    if takes_time { Limits { call: brief(), silence: brief() * 2 / 3, ..usual } } else { usual }
+    if takes_time { Limits { call: brief(), ..usual } } else { usual }
 }
 
 /// Runs a future on a clock that advances only for the rate limiter, which uses it too: otherwise a request would wait
@@ -176,7 +177,7 @@ impl Desk {
             limits,
             authorities: Authorities::default(),
         };
-        let client = Arc::new(HttpConnect::new(settings, clock.clone()).unwrap());
+        let client = Arc::new(HttpConnect::new(settings, ClientContext::plain(clock.clone())).unwrap());
         let (enqueue, _) = unbounded_channel();
         let metrics = Metrics::new(clock.now());
         let remotes = Remotes::new(clock.clone(), Arc::new(Factory(Arc::clone(&client))), enqueue, 16, 7, metrics);

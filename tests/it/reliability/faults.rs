@@ -313,7 +313,6 @@ fn connections() -> Vec<Fault> {
         ("the connection is reset", FaultAnswer::reset()),
         ("no answer within 30 s", late),
         ("a body that breaks off", FaultAnswer { cut_at: Some(5), ..success() }),
-        ("a body that falls silent for 10 s", FaultAnswer { stall_at: Some(5), ..success() }),
         ("a body that does not end within 30 s", FaultAnswer { endless: true, ..success() }),
         ("a body above its limit", FaultAnswer { body_bytes: Some(1 << 20), ..success() }),
     ] {

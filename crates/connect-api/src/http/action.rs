@@ -1,7 +1,6 @@
 //! Frontend actions over HTTP: one request for each call, to one host, never repeated. See [`crate::action`] for how
 //! the request is built.
 
-use clock::Clock;
 use jiff::Timestamp;
 use reqwest::{Body, Request};
 
@@ -17,44 +16,30 @@ use crate::error::{ApiError, Failure};
 use crate::hosts::Endpoint;
 use crate::observer::RequestEnd;
 
-/// The frontend to call, and the limits of a call.
-#[derive(Clone, Debug)]
-pub struct ActionSettings {
-    /// The frontend; no other host is called.
-    pub endpoint: Endpoint,
-    /// Limits of one call: `connect` and `call`, and `body`, of which the rest is not read.
-    pub limits: Limits,
-    /// The authorities to trust.
-    pub authorities: Authorities,
-}
-
 /// Client for the actions of one frontend. It uses a new connection for each request, so that no request is sent on a
 /// connection that the server is just closing.
 #[derive(Debug)]
 pub struct ActionClient {
     endpoint: Endpoint,
-    limits: Limits,
+    largest: usize,
     connections: Connections,
 }
 
 impl ActionClient {
-    /// Creates a client without sending anything.
+    /// Creates a client without sending anything. No other host than that of `endpoint` is called. `limits`: of one call,
+    /// `connect` and `call`, and `body`, of which the rest is not read.
     ///
     /// # Errors
     /// Fails if TLS cannot be set up or the CA certificates cannot be read.
-    pub fn new(settings: ActionSettings, clock: Clock) -> Result<Self, BuildError> {
-        Self::within(settings, ClientContext::plain(clock))
-    }
-
-    /// Creates a client with the fence and the observer of `around`.
-    ///
-    /// # Errors
-    /// Fails like [`ActionClient::new`].
-    pub fn within(settings: ActionSettings, around: ClientContext) -> Result<Self, BuildError> {
-        let ActionSettings { endpoint, limits, authorities } = settings;
+    pub fn new(
+        endpoint: Endpoint,
+        limits: Limits,
+        authorities: &Authorities,
+        around: ClientContext,
+    ) -> Result<Self, BuildError> {
         let times = (limits.connect.min(limits.call), limits.call);
-        let connections = Connections::new(&[&endpoint], times, None, &authorities, around)?;
-        Ok(Self { endpoint, limits, connections })
+        let connections = Connections::new(&[&endpoint], times, None, authorities, around)?;
+        Ok(Self { endpoint, largest: limits.body, connections })
     }
 
     async fn exchange(&self, request: ActionRequest, send_before: Option<Timestamp>) -> Result<ActionAnswer, ApiError> {
@@ -69,8 +54,7 @@ impl ActionClient {
         let mut running = Running::start(operation, &request, &self.connections.around);
         let response = self.connections.send(request, &mut running, || masker).await?;
         let status = response.status();
-        let Limits { call, body: largest, .. } = self.limits;
-        let (body, whole) = self.connections.read(response, largest, call, &mut running).await?;
+        let (body, whole) = self.connections.read(response, self.largest, &mut running).await?;
         running.ends(RequestEnd::Status(status.as_u16()));
         Ok(ActionAnswer { status, body, whole, duration: running.duration() })
     }

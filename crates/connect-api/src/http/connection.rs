@@ -25,10 +25,6 @@ use crate::resolver::GuardedResolver;
 /// `User-Agent` of all requests.
 const USER_AGENT: &str = concat!("connect-operator/", env!("CARGO_PKG_VERSION"));
 
-/// Maximum memory reserved for a body before it arrives, in bytes. A server can announce any length at no cost, so the
-/// announced length is not trusted beyond this.
-const LARGEST_TRUST: usize = 256 << 10;
-
 /// The connections of one client.
 #[derive(Debug)]
 pub(super) struct Connections {
@@ -89,33 +85,29 @@ impl Connections {
         })
     }
 
-    /// Reads a body up to `largest` bytes, and returns whether that is all of it. Fails as soon as nothing arrives for
-    /// `silence`.
+    /// Reads a body up to `largest` bytes, and returns whether that is all of it.
     pub(super) async fn read(
         &self,
         mut response: Response,
         largest: usize,
-        silence: Duration,
         running: &mut Running,
     ) -> Result<(Vec<u8>, bool), ApiError> {
-        let announced = response.content_length().map_or(Ok(0), usize::try_from).unwrap_or(usize::MAX);
-        let mut body = Vec::with_capacity(announced.min(largest).min(LARGEST_TRUST));
+        let mut body = Vec::new();
         let span = running.span().clone();
         let (end, why) = loop {
-            match tokio::time::timeout(silence, response.chunk().instrument(span.clone())).await {
-                Ok(Ok(Some(chunk))) => {
+            match response.chunk().instrument(span.clone()).await {
+                Ok(Some(chunk)) => {
                     let fits = chunk.len().min(largest - body.len());
                     body.extend_from_slice(&chunk[..fits]);
                     if fits < chunk.len() {
                         return Ok((body, false));
                     }
                 }
-                Ok(Ok(None)) => return Ok((body, true)),
-                Ok(Err(error)) if error.is_timeout() => {
+                Ok(None) => return Ok((body, true)),
+                Err(error) if error.is_timeout() => {
                     break (RequestEnd::Timeout, format!("the body was incomplete after {:?}", self.call));
                 }
-                Ok(Err(_)) => break (RequestEnd::Broken, "the body is incomplete".to_owned()),
-                Err(_) => break (RequestEnd::Timeout, format!("no data arrived for {silence:?}")),
+                Err(_) => break (RequestEnd::Broken, "the body is incomplete".to_owned()),
             }
         };
         running.ends(end);

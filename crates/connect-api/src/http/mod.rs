@@ -25,8 +25,10 @@ use std::sync::Arc;
 use http::Method;
 use jiff::Timestamp;
 use secrecy::ExposeSecret;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
-pub use action::{ActionClient, ActionSettings};
+pub use action::ActionClient;
 pub use answer::ASSUMED_LIFE;
 pub use build_error::BuildError;
 pub use call::Query;
@@ -38,7 +40,7 @@ use self::call::Call;
 use self::token::Tokens;
 use self::wire::Wire;
 use super::api::{Answer, ConnectApi, DeploymentPaths, PageRequest, Selector};
-use super::error::Failure;
+use super::error::{ApiError, Failure};
 use super::model::{
     Connector, ConnectorStaged, Deployment, DeploymentDraft, DeploymentUpdate, DeploymentUpdateAction, Paged,
     RedeployAction,
@@ -62,25 +64,17 @@ impl HttpConnect {
     /// # Errors
     /// Fails if TLS cannot be set up, if the CA certificates cannot be read, or if the token path cannot be appended
     /// to the authorization URL.
-    pub fn new(settings: Settings, clock: Clock) -> Result<Self, BuildError> {
-        Self::within(settings, ClientContext::plain(clock))
-    }
-
-    /// Creates a client with the fence and the observer of `around`.
-    ///
-    /// # Errors
-    /// Fails like [`HttpConnect::new`].
-    pub fn within(settings: Settings, around: ClientContext) -> Result<Self, BuildError> {
+    pub fn new(settings: Settings, around: ClientContext) -> Result<Self, BuildError> {
         let clock = around.clock.clone();
         let wire = Arc::new(Wire::new(&settings, around)?);
-        let endpoint = settings.auth_url.at(routes::TOKEN).ok_or(BuildError::AuthUrl)?;
+        let no_path = "the token path cannot be appended to the authorization URL: give the URL without a path";
+        let endpoint = settings.auth_url.at(routes::TOKEN).ok_or_else(|| BuildError(no_path.to_owned()))?;
         let tokens = Tokens::new(Arc::clone(&wire), clock.clone(), endpoint, settings.credentials.clone());
         Ok(Self { settings, clock, wire, tokens })
     }
 
     /// Returns the scopes of the newest token: those in its response, or the requested ones if the response names none.
     /// `None` before the first token.
-    #[must_use]
     pub fn scopes(&self) -> Option<Vec<String>> {
         self.tokens.scopes()
     }
@@ -99,6 +93,28 @@ impl HttpConnect {
             largest_body: self.settings.limits.body,
             optional: false,
             may_be_absent: false,
+        }
+    }
+
+    /// Returns a change of the resource with this id or key; empty: of a list.
+    fn post(&self, operation: &'static str, name: &str, body: &impl Serialize, send_before: Timestamp) -> Call<'_> {
+        let body = serde_json::to_vec(body);
+        let body = body.expect("records of strings, numbers and lists can always be written as JSON");
+        Call { method: Method::POST, body: Some(body), send_before: Some(send_before), ..self.get(operation, name) }
+    }
+
+    /// Deletes a resource. `read` returns the result if the service accepted that with a body that cannot be read.
+    async fn delete<T: DeserializeOwned>(
+        &self,
+        operation: &'static str,
+        selector: &Selector,
+        send_before: Timestamp,
+        read: Answer<'_, Option<T>>,
+    ) -> Result<Option<T>, ApiError> {
+        let call = self.get(operation, selector.name());
+        match self.maybe(Call { method: Method::DELETE, send_before: Some(send_before), ..call }).await {
+            Err(error) if error.failure == Failure::Unreadable => read.await.map_err(|_| error),
+            outcome => outcome,
         }
     }
 }
@@ -122,13 +138,8 @@ impl ConnectApi for HttpConnect {
             DeploymentPaths::Project => "createDeployment",
             DeploymentPaths::Unscoped => "createDeploymentUnscoped",
         };
-        Box::pin(self.one(Call {
-            method: Method::POST,
-            body: Some(json(draft)),
-            secrets: draft.secured_values().map(ExposeSecret::expose_secret).collect(),
-            send_before: Some(send_before),
-            ..self.get(operation, "")
-        }))
+        let secrets = draft.secured_values().map(ExposeSecret::expose_secret).collect();
+        Box::pin(self.one(Call { secrets, ..self.post(operation, "", draft, send_before) }))
     }
 
     fn redeploy<'a>(
@@ -144,28 +155,13 @@ impl ConnectApi for HttpConnect {
         };
         let operation = selector.operation("updateDeploymentById", by_key);
         let update = DeploymentUpdate { version, actions: vec![DeploymentUpdateAction::Redeploy(action.clone())] };
-        Box::pin(self.maybe(Call {
-            method: Method::POST,
-            body: Some(json(&update)),
-            secrets: action.secured_values().map(ExposeSecret::expose_secret).collect(),
-            send_before: Some(send_before),
-            ..self.get(operation, selector.name())
-        }))
+        let secrets = action.secured_values().map(ExposeSecret::expose_secret).collect();
+        Box::pin(self.maybe(Call { secrets, ..self.post(operation, selector.name(), &update, send_before) }))
     }
 
     fn undeploy<'a>(&'a self, selector: &'a Selector, send_before: Timestamp) -> Answer<'a, Option<Deployment>> {
-        Box::pin(async move {
-            let operation = selector.operation("deleteDeploymentById", "deleteDeploymentByKey");
-            let call = self.get(operation, selector.name());
-            let call = Call { method: Method::DELETE, send_before: Some(send_before), ..call };
-            match self.maybe(call).await {
-                // The service accepted the request, whatever the body was; a read returns the result.
-                Err(error) if error.failure == Failure::Unreadable => {
-                    self.deployment(selector).await.map_err(|_| error)
-                }
-                outcome => outcome,
-            }
-        })
+        let operation = selector.operation("deleteDeploymentById", "deleteDeploymentByKey");
+        Box::pin(self.delete(operation, selector, send_before, self.deployment(selector)))
     }
 
     fn connector<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Connector>> {
@@ -177,8 +173,4 @@ impl ConnectApi for HttpConnect {
         let operation = selector.operation("getConnectorStagedById", "getConnectorStagedByKey");
         Box::pin(self.maybe(self.get(operation, selector.name())))
     }
-}
-
-fn json(body: &impl serde::Serialize) -> Vec<u8> {
-    serde_json::to_vec(body).expect("records of strings, numbers and lists can always be written as JSON")
 }

@@ -1,12 +1,11 @@
 //! The registry and staged connectors over HTTP: one request for each operation of contract section 5.1.
 
-use http::Method;
 use jiff::Timestamp;
 
-use super::call::{Call, Query};
-use super::{HttpConnect, json};
+use super::HttpConnect;
+use super::call::Query;
 use crate::api::{Answer, ConnectApi, PageRequest, Selector};
-use crate::error::{ApiError, Failure};
+use crate::error::ApiError;
 use crate::model::{Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Paged};
 use crate::registry::StagedApi;
 
@@ -33,12 +32,7 @@ impl HttpConnect {
 
 impl StagedApi for HttpConnect {
     fn stage<'a>(&'a self, draft: &'a ConnectorStagedDraft, send_before: Timestamp) -> Answer<'a, ConnectorStaged> {
-        Box::pin(self.one(Call {
-            method: Method::POST,
-            body: Some(json(draft)),
-            send_before: Some(send_before),
-            ..self.get("createConnectorStaged", "")
-        }))
+        Box::pin(self.one(self.post("createConnectorStaged", "", draft, send_before)))
     }
 
     fn update<'a>(
@@ -48,22 +42,13 @@ impl StagedApi for HttpConnect {
         send_before: Timestamp,
     ) -> Answer<'a, Option<ConnectorStaged>> {
         let operation = selector.operation("updateConnectorStagedById", "updateConnectorStagedByKey");
-        Box::pin(self.maybe(Call {
-            method: Method::POST,
-            body: Some(json(update)),
-            send_before: Some(send_before),
-            ..self.get(operation, selector.name())
-        }))
+        Box::pin(self.maybe(self.post(operation, selector.name(), update, send_before)))
     }
 
     fn discard<'a>(&'a self, selector: &'a Selector, send_before: Timestamp) -> Answer<'a, Option<ConnectorStaged>> {
         Box::pin(async move {
             let operation = selector.operation("deleteConnectorStagedById", "deleteConnectorStagedByKey");
-            let call = self.get(operation, selector.name());
-            let call = Call { method: Method::DELETE, send_before: Some(send_before), ..call };
-            match self.maybe(call).await {
-                // The service accepted the request, whatever the body was; a read returns the result.
-                Err(error) if error.failure == Failure::Unreadable => self.staged(selector).await.map_err(|_| error),
+            match self.delete(operation, selector, send_before, self.staged(selector)).await {
                 // The service's 404 has no body here, and a gateway can send one too; a read tells which of the two it
                 // was.
                 Err(error) if error.status() == Some(404) && error.code().is_none() => {

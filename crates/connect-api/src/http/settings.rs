@@ -49,8 +49,6 @@ pub struct Limits {
     /// Time from the start of the connection to the end of the body: 30 s. It must not be longer, because conclusions
     /// from a lost response rely on it.
     pub call: Duration,
-    /// Maximum pause while reading a body: 10 s.
-    pub silence: Duration,
     /// Maximum body of a page of a list: 32 MiB.
     pub page_body: usize,
     /// Maximum body of any other success: 8 MiB.
@@ -64,7 +62,6 @@ impl Default for Limits {
         Self {
             connect: Duration::from_secs(5),
             call: Duration::from_secs(30),
-            silence: Duration::from_secs(10),
             page_body: 32 << 20,
             body: 8 << 20,
             small_body: 256 << 10,

@@ -1,7 +1,6 @@
 //! Access tokens by the client credentials grant (RFC 6749 section 4.4). However many calls wait, the client requests
 //! only one token for each lifetime, and one more for each token that the API refused.
 
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -26,24 +25,18 @@ use clock::Clock;
 /// A token is renewed this long before it expires, or a tenth of its lifetime before, whichever is shorter.
 const LARGEST_MARGIN: Duration = Duration::from_mins(1);
 
-#[derive(Debug)]
-struct Current {
-    token: Arc<Grant>,
-    /// Both as [`Clock::elapsed`] values.
-    renew_at: Duration,
-    expires_at: Duration,
-}
-
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct State {
-    current: Option<Current>,
+    newest: Option<Arc<Grant>>,
+    /// When the newest token is renewed, as a [`Clock::elapsed`] value.
+    renew_at: Duration,
     /// Number of renewals that have ended, and why the last one gave no token.
     renewals: u64,
     failed: Option<ApiError>,
-    scopes: Option<Vec<String>>,
 }
 
 /// The tokens of one API client.
+#[derive(Debug)]
 pub(super) struct Tokens {
     wire: Arc<Wire>,
     clock: Clock,
@@ -53,12 +46,6 @@ pub(super) struct Tokens {
     state: Mutex<State>,
     /// Held by the renewal in progress; every caller that needs a token waits for it.
     renewal: tokio::sync::Mutex<()>,
-}
-
-impl fmt::Debug for Tokens {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Tokens({})", self.endpoint)
-    }
 }
 
 impl Tokens {
@@ -98,22 +85,21 @@ impl Tokens {
 
     fn usable(&self) -> Option<Arc<Grant>> {
         let state = self.state();
-        let current = state.current.as_ref().filter(|current| self.clock.elapsed() < current.renew_at)?;
-        Some(Arc::clone(&current.token))
+        state.newest.clone().filter(|_| self.clock.elapsed() < state.renew_at)
     }
 
     /// Discards `token` because the API refused it. If many calls were refused with the same token, only the first call
     /// of this function has an effect.
     pub(super) fn reject(&self, token: &Arc<Grant>) {
         let mut state = self.state();
-        if state.current.as_ref().is_some_and(|current| Arc::ptr_eq(&current.token, token)) {
-            state.current = None;
+        if state.newest.as_ref().is_some_and(|newest| Arc::ptr_eq(newest, token)) {
+            state.renew_at = Duration::ZERO;
         }
     }
 
     /// Returns the scopes of the newest token; `None` before the first one.
     pub(super) fn scopes(&self) -> Option<Vec<String>> {
-        self.state().scopes.clone()
+        self.state().newest.as_ref().map(|grant| grant.scopes.clone())
     }
 
     /// Returns the credentials that every masker has to hide, whatever the call.
@@ -125,30 +111,16 @@ impl Tokens {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stores the outcome of a renewal. If it failed while the old token is still valid, that token is used until it
-    /// expires.
+    /// Stores the outcome of a renewal.
     fn settle(&self, outcome: Result<Grant, ApiError>) -> Result<Arc<Grant>, ApiError> {
         let mut state = self.state();
         state.renewals += 1;
         state.failed = outcome.as_ref().err().cloned();
-        let now = self.clock.elapsed();
-        match outcome {
-            Ok(grant) => {
-                state.scopes = Some(grant.scopes.clone());
-                let expires_at = now.saturating_add(grant.life);
-                let renew_at = expires_at.saturating_sub(LARGEST_MARGIN.min(grant.life / 10));
-                let token = Arc::new(grant);
-                state.current = Some(Current { token: Arc::clone(&token), renew_at, expires_at });
-                Ok(token)
-            }
-            Err(error) => match &mut state.current {
-                Some(old) if now < old.expires_at && error.failure != Failure::CredentialsRefused => {
-                    old.renew_at = old.expires_at;
-                    Ok(Arc::clone(&old.token))
-                }
-                _ => Err(error),
-            },
-        }
+        let grant = Arc::new(outcome?);
+        let life = grant.life.saturating_sub(LARGEST_MARGIN.min(grant.life / 10));
+        state.renew_at = self.clock.elapsed().saturating_add(life);
+        state.newest = Some(Arc::clone(&grant));
+        Ok(grant)
     }
 
     async fn fetch(&self) -> Result<Grant, ApiError> {

@@ -39,7 +39,7 @@ impl Authorities {
     /// If the file cannot be read, or contains no certificate.
     pub fn with(file: Option<&Path>) -> Result<Self, BuildError> {
         let trust = Trust { file: file.map(Path::to_owned), loaded: Mutex::default() };
-        roots(file, &trust.read()?)?;
+        trust.read()?;
         Ok(Self(Arc::new(trust)))
     }
 
@@ -60,30 +60,30 @@ impl Authorities {
 }
 
 impl Trust {
-    fn read(&self) -> Result<Vec<u8>, BuildError> {
-        let Some(file) = &self.file else { return Ok(Vec::new()) };
-        std::fs::read(file).map_err(|error| BuildError::CaFile { file: file.clone(), why: error.to_string() })
+    /// Reads the file, and the certificates in it, of which there must be one.
+    fn read(&self) -> Result<(Vec<u8>, Vec<CertificateDer<'static>>), BuildError> {
+        let Some(file) = &self.file else { return Ok((Vec::new(), Vec::new())) };
+        let refused = |why: String| BuildError(format!("CA certificates of {}: {why}", file.display()));
+        let pem = std::fs::read(file).map_err(|error| refused(error.to_string()))?;
+        let roots: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
+        let roots = roots.map_err(|error| refused(format!("{error}: give certificates in PEM")))?;
+        if roots.is_empty() { Err(refused("it contains no certificate in PEM".to_owned())) } else { Ok((pem, roots)) }
     }
 
     /// Returns the verifier for a new connection.
     fn current(&self) -> Result<Arc<Verifier>, BuildError> {
         // A poisoned lock is safe to use: at worst, the file is read again.
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        let pem = self.read();
-        match &*loaded {
-            Some((before, verifier)) if pem.as_ref().is_ok_and(|pem| pem == before) => return Ok(Arc::clone(verifier)),
-            _ => {}
-        }
-        let verifier = pem.and_then(|pem| {
-            let verifier = Verifier::new_with_extra_roots(roots(self.file.as_deref(), &pem)?, provider())?;
-            Ok((pem, Arc::new(verifier)))
+        let read = self.read().and_then(|(pem, roots)| match &*loaded {
+            Some((before, verifier)) if pem == *before => Ok((pem, Arc::clone(verifier))),
+            _ => Ok((pem, Arc::new(Verifier::new_with_extra_roots(roots, provider())?))),
         });
-        match (verifier, &*loaded) {
+        match (read, &*loaded) {
             (Err(error), Some((_, before))) => {
                 tracing::warn!(%error, "the CA certificates cannot be read again: those from before are used");
                 Ok(Arc::clone(before))
             }
-            (verifier, _) => Ok(Arc::clone(&loaded.insert(verifier?).1)),
+            (read, _) => Ok(Arc::clone(&loaded.insert(read?).1)),
         }
     }
 }
@@ -126,13 +126,4 @@ impl ServerCertVerifier for Trust {
 
 fn provider() -> Arc<CryptoProvider> {
     CryptoProvider::get_default().cloned().unwrap_or_else(|| Arc::new(crypto::ring::default_provider()))
-}
-
-/// Parses the certificates of the file; if there is a file, it must contain at least one.
-fn roots(file: Option<&Path>, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, BuildError> {
-    let Some(file) = file else { return Ok(Vec::new()) };
-    let refused = |why: String| BuildError::CaFile { file: file.to_owned(), why };
-    let roots: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
-    let roots = roots.map_err(|error| refused(format!("{error}: give certificates in PEM")))?;
-    if roots.is_empty() { Err(refused("it contains no certificate in PEM".to_owned())) } else { Ok(roots) }
 }

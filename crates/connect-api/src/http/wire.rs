@@ -108,11 +108,7 @@ impl Wire {
         let correlation_id = answer::correlation_id(headers, &sent, &masker);
         running.correlated(&correlation_id);
         let largest = if status.is_success() { largest_body } else { self.limits.small_body };
-        let read = if response.content_length().is_some_and(|announced| announced > largest as u64) {
-            Ok((Vec::new(), false))
-        } else {
-            self.connections.read(response, largest, self.limits.silence, &mut running).await
-        };
+        let read = self.connections.read(response, largest, &mut running).await;
         let failed = |error| ApiError { correlation_id: Some(correlation_id.clone()), retry_after, ..error };
         let (body, whole) = read.map_err(failed)?;
         if !whole {

@@ -37,3 +37,44 @@ impl Unwritten {
         self.0.get().map(String::as_str).filter(|_| refusal::definite(Access::Write, error).is_some())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+
+    use super::*;
+    use crate::operator::reporting::refusal::STATUS;
+
+    #[test]
+    fn the_first_refused_condition_of_a_reconcile_is_reported_with_the_refusal() {
+        let answered = |code, why: &str| kube::Error::Api(Box::new(Status::failure(why, "").with_code(code)));
+        let missing = ConditionUpdate::new(Reason::SecretMissing, "Secret tax is missing");
+        let later = ConditionUpdate::new(Reason::KubernetesError, "refused");
+        let expected = |why: &str| {
+            format!(
+                "The Kubernetes API server refused to patch the status of this resource: {why}. The status would \
+                 report SecretMissing: Secret tax is missing"
+            )
+        };
+        for (case, error, expected) in [
+            ("a webhook", answered(403, "no status today"), Some(expected("no status today"))),
+            ("a webhook that does not respond", answered(500, "no response"), Some(expected("no response"))),
+            ("changed meanwhile", answered(409, "changed"), None),
+            ("deleted meanwhile", answered(404, "not found"), None),
+            ("no response", kube::Error::Service("connection reset".into()), None),
+        ] {
+            let unwritten = Unwritten::default();
+            unwritten.note(STATUS, &missing, &error);
+            unwritten.note(STATUS, &later, &error);
+            assert_eq!(unwritten.noted(&error), expected.as_deref(), "{case}");
+            for (case, error) in [("stored although it failed", answered(409, "changed")), ("busy", answered(429, ""))]
+            {
+                assert_eq!(unwritten.noted(&error), None, "{case}");
+            }
+        }
+        let unwritten = Unwritten::default();
+        unwritten.note(STATUS, &missing, &answered(422, &"x".repeat(LONGEST_MESSAGE)));
+        let note = unwritten.0.into_inner().unwrap_or_default();
+        assert!(note.len() <= LONGEST_MESSAGE && note.ends_with("Secret tax is missing"), "{note}");
+    }
+}

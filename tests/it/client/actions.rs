@@ -29,7 +29,7 @@ fn writing() -> Action {
 }
 
 fn client(url: &str) -> ActionClient {
-    action_client(url, Authorities::default(), ClientContext::plain(Clock::system()))
+    action_client(url, &Authorities::default(), ClientContext::plain(Clock::system()))
 }
 
 fn request(action: &Action, url: &str) -> ActionRequest {

@@ -20,7 +20,7 @@ async fn fenced() -> (Remote, HttpConnect, Fence, Clock) {
     let remote = Remote::start(|_| answer(500, "")).await;
     let clock = Clock::system();
     let fence = Fence::closed(clock.clone());
-    let api = HttpConnect::within(remote.settings(), around(&clock, &fence)).expect("a client");
+    let api = HttpConnect::new(remote.settings(), around(&clock, &fence)).expect("a client");
     (remote, api, fence, clock)
 }
 
@@ -89,7 +89,7 @@ async fn actions_are_called_only_while_the_fence_permits_them() {
     let remote = Remote::start(|_| answer(200, "{}")).await;
     let clock = Clock::system();
     let fence = Fence::closed(clock.clone());
-    let client = action_client(&remote.url(), Authorities::default(), around(&clock, &fence));
+    let client = action_client(&remote.url(), &Authorities::default(), around(&clock, &fence));
     let action = action(ActionMethod::Post(to_raw_value(&json!({})).expect("it is JSON")), &[]);
     let endpoint = endpoint(&remote.url());
     let request = || action.request(&Preset::SERVICE, &endpoint).expect("the request is valid");

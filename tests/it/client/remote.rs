@@ -164,7 +164,7 @@ impl Remote {
     pub(super) fn client_with(&self, clock: Clock, change: impl FnOnce(&mut Settings)) -> HttpConnect {
         let mut settings = self.settings();
         change(&mut settings);
-        HttpConnect::new(settings, clock).expect("a client for plain HTTP")
+        HttpConnect::new(settings, ClientContext::plain(clock)).expect("a client for plain HTTP")
     }
 }
 
@@ -280,6 +280,6 @@ pub(super) fn action(method: ActionMethod, headers: &[(&str, &str)]) -> Action {
 }
 
 /// Returns a client for the actions of a frontend.
-pub(super) fn action_client(url: &str, authorities: Authorities, around: ClientContext) -> ActionClient {
-    ActionClient::new(endpoint(url), Limits::default(), &authorities, around).expect("a client")
+pub(super) fn action_client(url: &str, authorities: &Authorities, around: ClientContext) -> ActionClient {
+    ActionClient::new(endpoint(url), Limits::default(), authorities, around).expect("a client")
 }

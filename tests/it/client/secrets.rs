@@ -203,7 +203,7 @@ async fn extra_headers_of_an_action_are_nowhere_in_errors_and_logs() {
     {
         let endpoint = endpoint(&url);
         let action = action(ActionMethod::Get, &["Cookie", "Authorization", "X-Key"].map(|name| (name, SECRET)));
-        let client = action_client(&url, trusted, ClientContext::plain(Clock::system()));
+        let client = action_client(&url, &trusted, ClientContext::plain(Clock::system()));
         let request = action.request(&Preset::SERVICE, &endpoint).expect("the request is valid");
         let shown = format!("{request:?} {client:?} {action:?}");
         let outcome = client.send(request, Some(no_hurry())).await;

@@ -10,6 +10,8 @@ const SUMMARY: &str = "SUMMARY.md";
 const FOR_CONTRIBUTORS: [&str; 2] = ["CONTRIBUTING.md", "docs/decisions/README.md"];
 /// Words that the book may have. Look for a fact that stands in two places before you raise it.
 const WORDS: usize = 25_900;
+/// Longest line of a page, in characters.
+const LINE: usize = 140;
 
 #[test]
 fn every_page_is_in_the_book_once_or_listed_for_contributors() {
@@ -42,6 +44,21 @@ fn the_book_does_not_grow_unnoticed() {
     let words: usize = book().into_iter().map(words).sum();
     assert!(words <= WORDS, "the book has {words} words, and may have {WORDS}");
     assert!(words + 1000 > WORDS, "the book has only {words} words: lower WORDS");
+}
+
+/// Tables, code and the generated heads of `docs/troubleshooting.md` are exempt, and what is generated in one line.
+#[test]
+fn lines_of_pages_are_short() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut all = pages(&docs());
+    all.extend(["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "ARCHITECTURE.md"].map(|name| root.join(name)));
+    for page in all {
+        let text = std::fs::read_to_string(&page).unwrap();
+        let written = text.split("\n```").step_by(2).flat_map(str::lines);
+        let is_exempt = |line: &str| line.trim_start().starts_with(['|', '*']) || line.starts_with("`token`");
+        let long: Vec<_> = written.filter(|line| line.chars().count() > LINE && !is_exempt(line)).collect();
+        assert!(long.is_empty(), "{}: lines of more than {LINE} characters:\n{}", page.display(), long.join("\n"));
+    }
 }
 
 /// Links from the book to pages for contributors lead to the repository.

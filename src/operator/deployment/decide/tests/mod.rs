@@ -9,6 +9,7 @@ mod deleting;
 mod drift;
 mod ended;
 mod everywhere;
+mod expected;
 mod explore;
 mod held;
 mod idle;

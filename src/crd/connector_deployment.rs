@@ -104,8 +104,8 @@ pub struct ConnectorDeploymentSpec {
     #[serde(default, skip_serializing_if = "is_default")]
     pub removed_values: RemovedValues,
     /// Policy for the remote deployment when this object is deleted. Delete: it is deleted. Orphan: it stays. Can be
-    /// changed at any time, also during deletion. Default: Orphan for type production, else Delete; the operator flag
-    /// --default-deletion-policy overrides this.
+    /// changed at any time, also during deletion. Default: Orphan for type production, else Delete, unless the install
+    /// keeps every deployment.
     pub deletion_policy: Option<DeletionPolicy>,
     /// Interval at which a settled remote deployment is polled, at least 30s; hours, minutes and seconds, as in 1h30m.
     /// Default: 5m.
@@ -114,8 +114,8 @@ pub struct ConnectorDeploymentSpec {
     /// Whether redeploys skip the connector's own scripts. Default: false.
     #[serde(default, skip_serializing_if = "is_default")]
     pub skip_scripts: bool,
-    /// Whether to pause. While true, the operator keeps polling but changes nothing. Deletion of this object still
-    /// proceeds. Default: false.
+    /// Whether to pause. While true, the operator keeps polling but sends nothing. Deletion of this object waits, unless
+    /// deletionPolicy is Orphan. Default: false.
     #[serde(default, skip_serializing_if = "is_default")]
     pub suspend: bool,
     /// Requirement for Ready=True. Deployed: the service reports Deployed, which does not prove that the connector's
@@ -142,7 +142,7 @@ impl ConnectorDeploymentSpec {
         self.deployment_type.unwrap_or(unwritten)
     }
 
-    /// Returns the deletion policy in the spec; if absent, `install`, the operator's own default for every type
+    /// Returns the deletion policy in the spec; if absent, `install`, the one of the install for every type
     /// (`--default-deletion-policy`), if it has one; otherwise `Orphan` for type production and `Delete` for others.
     pub fn deletion_policy_of(&self, install: Option<DeletionPolicy>) -> DeletionPolicy {
         self.deletion_policy.or(install).unwrap_or(match self.effective_type() {

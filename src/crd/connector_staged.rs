@@ -97,8 +97,8 @@ pub struct ConnectorStagedSpec {
     /// Default: 5m.
     #[schemars(length(min = 2, max = 20), regex(pattern = super::duration::PATTERN))]
     pub interval: Option<String>,
-    /// Whether to pause. While true, the operator keeps polling but changes nothing. Deletion of this object still
-    /// proceeds. Default: false.
+    /// Whether to pause. While true, the operator keeps polling but sends nothing. Deletion of this object waits, unless
+    /// deletionPolicy is Orphan. Default: false.
     #[serde(default, skip_serializing_if = "is_default")]
     pub suspend: bool,
 }

@@ -38,7 +38,9 @@ pub enum AdoptionPolicy {
 #[schemars(transform = schema::leave_description_to_the_field)]
 #[value(rename_all = "PascalCase")]
 pub enum DeletionPolicy {
-    /// It is deleted.
+    /// It is deleted. No option of an install has this value, or a manifest that keeps what runs in one cluster would
+    /// destroy it in the next.
+    #[value(skip)]
     Delete,
     /// It stays.
     Orphan,

@@ -82,7 +82,7 @@ pub(in crate::cli) enum Request {
     Rerun(Awaited),
     /// Pause: the operator keeps reading, and sends nothing.
     ///
-    /// Sets spec.suspend. Deletion of the resource still proceeds. If the manifest is in Git, change it there instead.
+    /// Sets spec.suspend: nothing is sent, and a deletion waits. If the manifest is in Git, change it there instead.
     #[command(after_long_help = SUSPEND_EXAMPLES, mut_arg("resources", of(Change::Suspend)))]
     Suspend(Resources),
     /// End a pause: the operator sends the changes that wait.

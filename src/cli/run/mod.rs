@@ -95,8 +95,8 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_name = "HOSTS", value_delimiter = ',', default_value = names::DEFAULT_ACTION_HOSTS, env = "ALLOWED_ACTION_HOSTS")]
     pub allowed_action_hosts: Vec<String>,
 
-    /// What happens to the remote deployment when a ConnectorDeployment without a deletionPolicy is deleted.
-    /// It does not apply to staged connectors. Default: Orphan for type production, else Delete.
+    /// Orphan: the remote deployment stays when a ConnectorDeployment without a deletionPolicy is deleted. Default: it
+    /// stays for type production, else it is deleted. It does not apply to staged connectors.
     #[arg(long, value_name = "POLICY", env = "DEFAULT_DELETION_POLICY", value_enum)]
     pub default_deletion_policy: Option<DeletionPolicy>,
 

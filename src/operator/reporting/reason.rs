@@ -102,7 +102,7 @@ reasons! {
     Queued, Progressing, "The resource waits for its turn at the remote project, or for the first read of the remote.";
     InUse, Progressing, "The project is being deleted, and stays until no ConnectorDeployment and no ConnectorStaged refers to it: delete those that the message counts, or change their `spec.projectRef`.";
     NotChecked, Progressing, "The resources in `spec.verify` were not looked up since the deployment last changed, or cannot be read: see the message. The operator retries by itself.";
-    Suspended, Paused, "A change is not sent because `suspend` is true: set it to false to send the change.";
+    Suspended, Paused, "Nothing is sent because `suspend` is true, not even when the resource is deleted: set it to false to go on. To delete the resource and keep what it deployed, set `deletionPolicy: Orphan`.";
     SecretMissing, Waiting, "A Secret, or a key in it, does not exist: create it, and the operator continues within seconds.";
     ConfigMapMissing, Waiting, "A ConfigMap, or a key in it, does not exist: create it, and the operator continues within seconds.";
     ProjectMissing, Waiting, "The project in `spec.projectRef` does not exist: create it, or correct the kind and name of the reference.";

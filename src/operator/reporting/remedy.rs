@@ -50,10 +50,7 @@ pub fn of_failure(
 /// Appends to the message of a resource whose deletion does not go on how it is deleted all the same.
 #[must_use]
 pub fn of_deletion(condition: ConditionUpdate, object_ref: &ObjectRef) -> ConditionUpdate {
-    let waits = match condition.reason.state() {
-        ConditionState::Waiting | ConditionState::Stalled | ConditionState::Failing => true,
-        ConditionState::Ready | ConditionState::Progressing | ConditionState::Paused => false,
-    };
+    let waits = !matches!(condition.reason.state(), ConditionState::Ready | ConditionState::Progressing);
     // Removing the finalizer is a request to the API server, too.
     if !waits || condition.reason == Reason::KubernetesError {
         return condition;
@@ -182,6 +179,7 @@ mod tests {
             ("no such project", Reason::ProjectNotFound, "The service does not answer for a project demo.", true),
             ("no project", Reason::ProjectNotReady, long.as_str(), true),
             ("an outage", Reason::ServiceUnavailable, "no response", true),
+            ("a pause", Reason::Suspended, "A change is pending", true),
             ("it goes on", Reason::Undeploying, "Undeploying", false),
             ("the API server refuses", Reason::KubernetesError, "patch the finalizers", false),
         ] {

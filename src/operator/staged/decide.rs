@@ -75,9 +75,9 @@ pub fn decide(input: &Input<'_>) -> Decision {
             call.at = input.now;
         }
     }
-    let step = match (input.intent.deletion, table.step()) {
-        (None, Step::Send(_)) if input.intent.suspended => Step::Report(Outcome::HeldBySuspend, None),
-        (_, step) => step,
+    let step = match table.step() {
+        Step::Send(_) if input.intent.suspended => Step::Report(Outcome::HeldBySuspend, None),
+        step => step,
     };
     Decision { state: table.state, memory: table.memory, step }
 }

@@ -9,7 +9,7 @@ use dev_server::{Fault, FaultAnswer};
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
-use super::{DEPLOYING, GATHER, Leaping, is, is_accepted, level, ready, status};
+use super::{DEPLOYING, GATHER, Leaping, is, is_accepted, level, message, ready, status};
 use crate::manifests::with_spec;
 use crate::shop::state;
 use crate::shop::{NAME, PROJECT};
@@ -90,11 +90,35 @@ async fn rule_20_a_suspended_resource_observes_and_sends_nothing() {
     assert_eq!(status(&shop.reconcile_again().await).version, Some(2));
     assert_eq!(shop.sent(), [1, 0, 0]);
 
-    shop.delete().await;
-    shop.until_calls("deleteDeploymentById", 1).await;
-    shop.clock.step(DEPLOYING);
-    shop.until_gone().await;
-    assert_eq!(shop.sent(), [1, 0, 1], "deletion proceeds");
+}
+
+#[tokio::test]
+async fn rule_20_a_suspended_resource_is_not_undeployed_when_it_is_deleted() {
+    let held = async || {
+        let shop = Leaping::live().await;
+        shop.change(&json!({"spec": {"suspend": true}})).await;
+        shop.delete().await;
+        let waits = |object: &ConnectorDeployment| object.metadata.deletion_timestamp.is_some();
+        let held = shop.until("it waits", |object| waits(object) && ready(object).1 == "Suspended").await;
+        let message = message(&held);
+        for way in ["set suspend to false", "deletionPolicy: Orphan"] {
+            assert!(message.contains(way), "{message}");
+        }
+        shop.pass(Duration::from_mins(30)).await;
+        assert!(waits(&shop.get().await));
+        assert_eq!(shop.sent(), [1, 0, 0], "nothing is sent");
+        shop
+    };
+    let resumed = held().await;
+    resumed.change(&json!({"spec": {"suspend": false}})).await;
+    resumed.until_calls("deleteDeploymentById", 1).await;
+    resumed.clock.step(DEPLOYING);
+    resumed.until_gone().await;
+
+    let kept = held().await;
+    kept.change(&json!({"spec": {"deletionPolicy": "Orphan"}})).await;
+    kept.until_gone().await;
+    assert_eq!(kept.sent(), [1, 0, 0], "the deployment stays");
 }
 
 #[tokio::test]

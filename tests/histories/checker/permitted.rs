@@ -34,13 +34,15 @@ fn forbidden(object: &ConnectorDeployment, kind: OperationType, gone: bool) -> O
     if spec.management_policy == ManagementPolicy::ObserveOnly {
         return Some("it is ObserveOnly");
     }
+    if spec.suspend {
+        return Some("it is suspended");
+    }
     match kind {
         OperationType::Undeploy if !going => Some("it is not being deleted"),
         OperationType::Undeploy => {
             (spec.deletion_policy_of(None) == DeletionPolicy::Orphan).then_some("its deployment must be orphaned")
         }
         _ if going => Some("it is being deleted"),
-        _ if spec.suspend => Some("it is suspended"),
         OperationType::Recreate => {
             (spec.removed_values != RemovedValues::Recreate).then_some("removed values must be retained")
         }

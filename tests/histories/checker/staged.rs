@@ -340,7 +340,8 @@ impl Checker {
         let reason = conditions::ready_reason(&status.conditions).unwrap_or_default();
         let requested = object.annotations().get(names::REDEPLOY_REQUESTED_AT);
         if object.metadata.deletion_timestamp.is_some() {
-            return Some("it still exists".to_owned());
+            let waits = object.spec.suspend && reason == "Suspended";
+            return (!waits).then(|| format!("it still exists, and reports {reason}"));
         }
         if status.observed_generation != generation {
             return Some(format!("generation {generation} was not observed"));

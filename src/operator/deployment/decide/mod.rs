@@ -338,7 +338,7 @@ fn decide_once(input: &Input<'_>) -> Decision {
             Some(operation) => operation::decide(input, operation),
         }
     };
-    if input.intent.suspended && input.intent.deletion.is_none() && matches!(decision.step, Step::Send(_)) {
+    if input.intent.suspended && matches!(decision.step, Step::Send(_)) {
         decision = input.no_op(Outcome::HeldBySuspend, None);
     }
     let mut is_busy = false;

@@ -14,11 +14,13 @@ use super::remembered;
 fn forbidden(object: &ConnectorStaged, kind: Type) -> Option<&'static str> {
     let going = object.metadata.deletion_timestamp.is_some();
     let orphans = object.spec.effective_deletion_policy() == DeletionPolicy::Orphan;
+    if object.spec.suspend {
+        return Some("it is suspended");
+    }
     match kind {
         Type::Delete if !going => Some("it is not being deleted"),
         Type::Delete => orphans.then_some("its staged connector must be orphaned"),
         _ if going => Some("it is being deleted"),
-        _ if object.spec.suspend => Some("it is suspended"),
         Type::Create | Type::Update | Type::Preview | Type::Publish => None,
     }
 }

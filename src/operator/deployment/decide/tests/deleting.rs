@@ -78,7 +78,7 @@ fn rule_22_an_existing_deployment_is_deleted_whatever_runs() {
         ("busy: the service may refuse", live().sees(Deploying), SENT),
         ("another client undeploys it", live().sees(Undeploying), idle(Outcome::Running(Undeploy))),
         ("gone: a 404 counts only after an accepted DELETE", live().absent(), SENT),
-        ("suspended", live().suspended(), SENT),
+        ("suspended", live().suspended(), idle(Outcome::HeldBySuspend)),
         ("refused, too soon", live().refused(1), REFUSED),
         ("refused, after its pause", live().refused(0), SENT),
         ("refused, and undeploying", live().refused(1).sees(Undeploying), idle(Outcome::Running(Undeploy))),

@@ -70,8 +70,8 @@ impl Explorer {
         let is_current = resource.reported_generation == resource.generation;
         let still = remote.id != 0 && !remote.busy();
         match resource.condition {
-            _ if resource.deleting => false,
             ConditionUpdate::Suspended => resource.suspended && is_current,
+            _ if resource.deleting => false,
             ConditionUpdate::Observed => resource.observed && is_current && still,
             ConditionUpdate::NothingToObserve => resource.observed && is_current && remote.id == 0,
             ConditionUpdate::KeyConflict => is_current && self.is_second(world, who),

@@ -37,6 +37,8 @@ pub const LEASE: &str = "connect-operator";
 
 /// Condition: the deployment is live with the desired state.
 pub const READY: &str = "Ready";
+/// Condition of a deployment: some version of it serves, also while another one is being deployed.
+pub const AVAILABLE: &str = "Available";
 /// Condition, present only while true: an operation is in progress, or what is missing may appear without a user's
 /// action.
 pub const RECONCILING: &str = "Reconciling";
@@ -55,8 +57,18 @@ pub const VERIFIED: &str = "Verified";
 /// Condition: `spec.suspend` is set.
 pub const SUSPENDED: &str = "Suspended";
 /// Types of the conditions that the operator writes. It keeps every other condition, which belongs to another writer.
-pub const CONDITIONS: &[&str] =
-    &[READY, RECONCILING, STALLED, DRIFTED, UPDATE_AVAILABLE, VALUES_RETAINED, SECRETS_UNVERIFIED, VERIFIED, SUSPENDED];
+pub const CONDITIONS: &[&str] = &[
+    READY,
+    AVAILABLE,
+    RECONCILING,
+    STALLED,
+    DRIFTED,
+    UPDATE_AVAILABLE,
+    VALUES_RETAINED,
+    SECRETS_UNVERIFIED,
+    VERIFIED,
+    SUSPENDED,
+];
 
 /// Default name of the Secret in the operator's namespace with the key of the digests.
 pub const DIGEST_KEY_SECRET: &str = "connect-operator-digest-key";

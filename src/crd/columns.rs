@@ -63,16 +63,16 @@ pub(super) fn of_deployments() -> Vec<Column> {
     let version = "Version of the connector that is deployed";
     let deletion = "What happens to the remote deployment when this object is deleted";
     vec![
-        text("Key", ".status.key", "Key of the remote deployment"),
         // There from the start: the spec has exactly one of key, id and stagedRef.name.
         text("Connector", ".spec.connector..['key','id','name']", connector),
-        text("Status", ".status.deploymentStatus", "Status of the remote deployment, as the API reports it"),
+        column("integer", "Version", ".status.connector.version", version),
         is_ready("Whether the deployment is live as the spec asks for"),
         reason(),
         age(),
+        wide(text("Key", ".status.key", "Key of the remote deployment")),
+        wide(text("Status", ".status.deploymentStatus", "Status of the remote deployment, as the API reports it")),
         wide(text("URL", ".status.applications[*].url", "Address of the first application that has one")),
         wide(text("Region", ".status.region", "Region of the remote deployment")),
-        wide(column("integer", "Version", ".status.connector.version", version)),
         wide(text("Tag", ".status.connector.tag", "Git tag of the connector that is deployed")),
         wide(text("Deletion", ".status.deletionPolicy", deletion)),
         message(),

@@ -59,9 +59,14 @@ use super::verify::{ReadyWhen, Verify};
         connector.stagedRef) together with type preview, or choose sandbox or production")
     .field_path(".type"))]
 #[x_kube(validation = schema::interval())]
-#[x_kube(validation = Rule::new("!has(self.readyWhen) || self.readyWhen != 'Verified' || has(self.verify)")
+#[x_kube(validation = Rule::new("!has(self.readyWhen) || !('Verified' in self.readyWhen) || has(self.verify)")
     .message("readyWhen Verified needs to know what to look for: name Extensions or Subscriptions in verify")
     .field_path(".readyWhen"))]
+#[x_kube(validation = Rule::new(
+    "!has(self.managementPolicy) || self.managementPolicy != 'ObserveOnly' || !has(self.deletionPolicy) || \
+     self.deletionPolicy == 'Orphan'")
+    .message("managementPolicy ObserveOnly never deletes the deployment: leave deletionPolicy out, or set it to Orphan")
+    .field_path(".deletionPolicy"))]
 pub struct ConnectorDeploymentSpec {
     /// Project to deploy into: a ConnectProject in the same namespace, or a ClusterConnectProject.
     pub project_ref: ProjectRef,
@@ -118,11 +123,13 @@ pub struct ConnectorDeploymentSpec {
     /// deletionPolicy is Orphan. Default: false.
     #[serde(default, skip_serializing_if = "is_default")]
     pub suspend: bool,
-    /// Requirement for Ready=True. Deployed: the service reports Deployed, which does not prove that the connector's
-    /// scripts worked. NoWarnings: also, its report has neither warnings nor errors. Verified: also, the resources in
-    /// verify exist and point to this deployment. Default: Deployed.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub ready_when: ReadyWhen,
+    /// Requirements for Ready=True, besides that the service reports Deployed, which does not prove that the connector's
+    /// scripts worked. NoWarnings: its report has neither warnings nor errors. Verified: the resources in verify exist and
+    /// point to this deployment. Default: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 2))]
+    #[x_kube(merge_strategy = ListMerge::Set)]
+    pub ready_when: Vec<ReadyWhen>,
     /// Resources that the connector's scripts create in the project. The operator looks them up after each operation
     /// and at each interval, and reports the result in the condition Verified. Default: none.
     pub verify: Option<Verify>,
@@ -161,6 +168,9 @@ impl ConnectorDeploymentSpec {
 #[x_kube(validation = Rule::new("!has(self.stagedRef) || !has(self.staged) || self.staged")
     .message("a connector that stagedRef names is always staged: leave connector.staged out, or set it to true")
     .field_path(".staged"))]
+#[x_kube(validation = Rule::new("!has(self.version) || !has(self.updatePolicy) || self.updatePolicy != 'Latest'")
+    .message("updatePolicy Latest follows every version: leave connector.version out, or set updatePolicy to Pinned")
+    .field_path(".version"))]
 #[x_kube(validation = schema::unchanged_member("key"))]
 #[x_kube(validation = schema::unchanged_member("id"))]
 #[x_kube(validation = schema::unchanged_member("stagedRef"))]

@@ -32,8 +32,8 @@ pub const REPORT_ENTRIES: usize = 20;
 pub struct ConnectorDeploymentStatus {
     /// The metadata.generation that this status describes. -1: the operator has not observed the object yet.
     pub observed_generation: i64,
-    /// Conditions of the deployment. Always present: Ready (the deployment is live as the spec asks for). With
-    /// spec.verify: Verified (its resources exist and point to the deployment). Present only while true: Reconciling
+    /// Conditions of the deployment. Always present: Ready (the deployment is live as the spec asks for) and Available (some
+    /// version of it serves, also while another one is being deployed). With spec.verify: Verified (its resources exist and point to the deployment). Present only while true: Reconciling
     /// (the operator is working or waiting), Stalled (a user must act), Drifted, UpdateAvailable, ValuesRetained,
     /// SecretsUnverified and Suspended. Conditions of other controllers are kept.
     #[schemars(schema_with = "schema::conditions")]

@@ -45,6 +45,9 @@ use super::shared::{NamedRef, ProjectRef, is_default};
     .message("publishAfter waits for a deployment of the staged connector, which needs its permission: set previewable to \
         true, or leave publishAfter out")
     .field_path(".publishAfter"))]
+#[x_kube(validation = Rule::new("!has(self.publishAfter) || (has(self.publish) && self.publish != 'Never')")
+    .message("publishAfter is for what is published: set publish to Private or Certified, or leave publishAfter out")
+    .field_path(".publishAfter"))]
 pub struct ConnectorStagedSpec {
     /// Project that the connector belongs to: a ConnectProject in the same namespace, or a ClusterConnectProject.
     pub project_ref: ProjectRef,

@@ -24,8 +24,8 @@ pub struct ConnectorStagedStatus {
     /// The metadata.generation that this status describes. -1: the operator has not observed the object yet.
     pub observed_generation: i64,
     /// Conditions of the staged connector. Always present: Ready (the remote matches the spec). Present only while
-    /// true: Reconciling (the operator is working or waiting), Stalled (a user must act) and Suspended. Conditions of
-    /// other controllers are kept.
+    /// true: Reconciling (the operator is working or waiting), Stalled (a user must act), ValuesRetained and Suspended.
+    /// Conditions of other controllers are kept.
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
     /// Id of the staged connector.

@@ -12,8 +12,8 @@ use super::schema;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Outputs {
-    /// ConfigMap in the same namespace that the operator creates and updates. An existing one that the operator does
-    /// not own is not overwritten; the resource reports OutputConflict. The operator needs permission to write
+    /// ConfigMap in the same namespace that the operator creates and updates. An existing one of somebody else is not
+    /// overwritten, unless it has this content; the resource reports OutputConflict. The operator needs permission to write
     /// ConfigMaps (chart value outputs.enabled); without it, the resource reports KubernetesError.
     pub config_map: OutputConfigMap,
 }

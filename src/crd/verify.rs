@@ -7,15 +7,12 @@ use serde::{Deserialize, Serialize};
 use super::connect_project::CredentialsRef;
 use super::schema::KEY_PATTERN;
 
-/// Requirement for the condition Ready of a deployment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Requirement for the condition Ready of a deployment, besides that the service reports Deployed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ReadyWhen {
-    /// The service reports Deployed.
-    #[default]
-    Deployed,
-    /// The service reports Deployed, and the report of the build has neither warnings nor errors.
+    /// The report of the build has neither warnings nor errors.
     NoWarnings,
-    /// The service reports Deployed, and the resources in `verify` exist and point to the deployment.
+    /// The resources in `verify` exist and point to the deployment.
     Verified,
 }
 

@@ -34,6 +34,8 @@ pub struct LocalCache {
     pub last_call: Option<Timestamp>,
     /// Generation for which the registry is read once more, and since when.
     pub doubted: Option<(i64, Timestamp)>,
+    /// Since when a Secret or ConfigMap that the spec names is missing.
+    pub missing_since: Option<Timestamp>,
     /// The notes about the values that Events have had, by their reasons.
     pub notes: BTreeMap<&'static str, String>,
 }

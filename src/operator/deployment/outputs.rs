@@ -1,12 +1,13 @@
 //! Writes the ConfigMap of `spec.outputs`: URLs and topics of the deployment, for other workloads.
 //!
 //! It is written when its content differs. The resource owns it, so that Kubernetes deletes both together. A ConfigMap
-//! that does not belong to the resource is not overwritten; the resource reports `OutputConflict`.
+//! of somebody else is not overwritten; the resource reports `OutputConflict`.
 
 use std::collections::BTreeMap;
 
 use connect_api::model::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{Api, ObjectMeta, Patch};
 use kube::core::Status;
 use kube::{Resource, ResourceExt};
@@ -14,7 +15,9 @@ use serde_json::json;
 
 use crate::crd::{ConnectorDeployment, Output, OutputKey, Outputs};
 use crate::operator::cluster::objects::patch::{merge_patch, patch_params, post_params};
+use crate::names;
 use crate::operator::context::Context;
+use crate::operator::object_ref::Kind;
 use crate::operator::reporting::conditions::ConditionUpdate;
 use crate::operator::reporting::reason::Reason;
 use crate::operator::reporting::refusal::{self, Access};
@@ -62,7 +65,7 @@ pub(super) async fn write(
         };
     };
     let ours = found.owner_references().iter().any(|owner| Some(&owner.uid) == object.metadata.uid.as_ref());
-    if !ours {
+    if !ours && !is_left_behind(&found, object, &data) {
         let message = format!(
             "ConfigMap {} exists and does not belong to this resource: choose another outputs.configMap.name, or \
              delete it",
@@ -70,13 +73,29 @@ pub(super) async fn write(
         );
         return Ok(Err(ConditionUpdate::new(Reason::OutputConflict, message)));
     }
-    let Some(change) = merge_patch(&json!(found.data), &json!(data)) else { return Ok(condition(&missing)) };
-    let metadata = json!({ "resourceVersion": found.resource_version(), "labels": labels });
-    let patch = json!({ "metadata": metadata, "data": change });
+    let change = merge_patch(&json!(found.data), &json!(data));
+    if ours && change.is_none() {
+        return Ok(condition(&missing));
+    }
+    let mut metadata = json!({ "resourceVersion": found.resource_version(), "labels": labels });
+    if !ours {
+        let others = found.owner_references().iter().filter(|owner| owner.controller != Some(true)).cloned();
+        metadata["ownerReferences"] = json!(others.chain(object.controller_owner_ref(&())).collect::<Vec<_>>());
+    }
+    let patch = json!({ "metadata": metadata, "data": change.unwrap_or_else(|| json!({})) });
     match api.patch(&wanted.name, &patch_params(), &Patch::Merge(patch)).await {
         Ok(_) => Ok(condition(&missing)),
         Err(error) => refused(Access::Write, "patch", error).map(|refused| refused.map_err(with_labels)),
     }
+}
+
+/// Whether a ConfigMap without a controller was written by an operator before, or has this content anyway: a restored
+/// backup has no owners. An owner of this kind and name is one that was created before.
+fn is_left_behind(found: &ConfigMap, object: &ConnectorDeployment, data: &BTreeMap<String, String>) -> bool {
+    let same = |owner: &OwnerReference| owner.kind == Kind::Deployment.as_str() && owner.name == object.name_any();
+    let owner = found.owner_references().iter().find(|owner| owner.controller == Some(true));
+    let written = found.labels().get(names::MANAGED_BY).is_some_and(|manager| manager == names::FIELD_MANAGER);
+    owner.is_none_or(same) && (written || found.data.as_ref() == Some(data))
 }
 
 /// Adds to the condition of a refused write what helps if a policy is the reason.

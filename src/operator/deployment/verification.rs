@@ -262,28 +262,30 @@ pub fn has_findings(record: &Deployment) -> bool {
 /// Returns the Ready condition of a deployment whose own condition is `condition`.
 #[must_use]
 pub fn ready(
-    condition: ConditionUpdate,
-    when: ReadyWhen,
+    mut condition: ConditionUpdate,
+    when: &[ReadyWhen],
     has_findings: bool,
     verified: Option<&ConditionUpdate>,
 ) -> ConditionUpdate {
     if condition.reason.state() != ConditionState::Ready {
         return condition;
     }
-    match (when, verified) {
-        (ReadyWhen::NoWarnings, _) if has_findings => ConditionUpdate::new(Reason::WarningsReported, condition.message),
-        (ReadyWhen::Deployed | ReadyWhen::NoWarnings, _) => condition,
-        (ReadyWhen::Verified, Some(verified)) => {
-            let reason = match verified.reason {
-                Reason::Verified => condition.reason,
-                Reason::NotFound | Reason::WrongDestination => Reason::NotVerified,
-                other => other,
-            };
-            ConditionUpdate::new(reason, format!("{}. {}", condition.message, verified.message))
-        }
+    if when.contains(&ReadyWhen::Verified) {
         // The schema requires `verify`.
-        (ReadyWhen::Verified, None) => ConditionUpdate::new(Reason::NotVerified, "verify names no resources"),
+        let Some(verified) = verified else {
+            return ConditionUpdate::new(Reason::NotVerified, "verify names no resources");
+        };
+        let reason = match verified.reason {
+            Reason::Verified => condition.reason,
+            Reason::NotFound | Reason::WrongDestination => Reason::NotVerified,
+            other => other,
+        };
+        condition = ConditionUpdate::new(reason, format!("{}. {}", condition.message, verified.message));
     }
+    if when.contains(&ReadyWhen::NoWarnings) && has_findings && condition.reason.state() == ConditionState::Ready {
+        return ConditionUpdate::new(Reason::WarningsReported, condition.message);
+    }
+    condition
 }
 
 #[cfg(test)]

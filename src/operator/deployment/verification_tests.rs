@@ -133,7 +133,7 @@ fn all_findings_are_reported_and_the_first_in_order_is_the_reason() {
 
 #[test]
 fn ready_requires_what_the_spec_asks_for_and_hides_no_finding() {
-    use ReadyWhen::{Deployed, NoWarnings, Verified};
+    use ReadyWhen::{NoWarnings, Verified};
     let deployed = || ConditionUpdate::new(Reason::Deployed, "Deployed");
     let warned = || ConditionUpdate::new(Reason::DeployedWithWarnings, "Deployed, with findings: slow");
     let failed = || ConditionUpdate::new(Reason::DeploymentFailed, "no");
@@ -142,23 +142,26 @@ fn ready_requires_what_the_spec_asks_for_and_hides_no_finding() {
     let unchecked = ConditionUpdate::new(Reason::NotChecked, "The lookup is in progress");
     let forbidden = ConditionUpdate::new(Reason::PermissionMissing, "lacks");
     for (case, condition, when, findings, found, expected) in [
-        ("the default", deployed(), Deployed, false, None, Reason::Deployed),
-        ("the default, with warnings", warned(), Deployed, true, None, Reason::DeployedWithWarnings),
-        ("the default, not verified", deployed(), Deployed, false, Some(&missing), Reason::Deployed),
-        ("no warnings", deployed(), NoWarnings, false, None, Reason::Deployed),
-        ("warnings", warned(), NoWarnings, true, None, Reason::WarningsReported),
-        ("verified", deployed(), Verified, false, Some(&verified), Reason::Deployed),
-        ("verified, with warnings", warned(), Verified, true, Some(&verified), Reason::DeployedWithWarnings),
-        ("missing", warned(), Verified, true, Some(&missing), Reason::NotVerified),
-        ("not looked up", deployed(), Verified, false, Some(&unchecked), Reason::NotChecked),
-        ("no scope", deployed(), Verified, false, Some(&forbidden), Reason::PermissionMissing),
-        ("nothing to verify", deployed(), Verified, false, None, Reason::NotVerified),
-        ("a failure stays one", failed(), Verified, false, Some(&missing), Reason::DeploymentFailed),
+        ("the default", deployed(), &[][..], false, None, Reason::Deployed),
+        ("the default, with warnings", warned(), &[][..], true, None, Reason::DeployedWithWarnings),
+        ("the default, not verified", deployed(), &[][..], false, Some(&missing), Reason::Deployed),
+        ("no warnings", deployed(), &[NoWarnings], false, None, Reason::Deployed),
+        ("warnings", warned(), &[NoWarnings], true, None, Reason::WarningsReported),
+        ("verified", deployed(), &[Verified], false, Some(&verified), Reason::Deployed),
+        ("verified, with warnings", warned(), &[Verified], true, Some(&verified), Reason::DeployedWithWarnings),
+        ("both", deployed(), &[NoWarnings, Verified], false, Some(&verified), Reason::Deployed),
+        ("both, with warnings", warned(), &[NoWarnings, Verified], true, Some(&verified), Reason::WarningsReported),
+        ("both, missing", warned(), &[Verified, NoWarnings], true, Some(&missing), Reason::NotVerified),
+        ("missing", warned(), &[Verified], true, Some(&missing), Reason::NotVerified),
+        ("not looked up", deployed(), &[Verified], false, Some(&unchecked), Reason::NotChecked),
+        ("no scope", deployed(), &[Verified], false, Some(&forbidden), Reason::PermissionMissing),
+        ("nothing to verify", deployed(), &[Verified], false, None, Reason::NotVerified),
+        ("a failure stays one", failed(), &[Verified], false, Some(&missing), Reason::DeploymentFailed),
     ] {
         let before = condition.message.clone();
         let ConditionUpdate { reason, message, .. } = ready(condition, when, findings, found);
         assert_eq!(reason, expected, "{case}");
-        assert!(when == Verified && found.is_none() || message.contains(&before), "{case}: {message}");
+        assert!(when.contains(&Verified) && found.is_none() || message.contains(&before), "{case}: {message}");
         let is_ready = matches!(expected, Reason::Deployed | Reason::DeployedWithWarnings);
         assert_eq!(reason.state() == ConditionState::Ready, is_ready, "{case}");
     }

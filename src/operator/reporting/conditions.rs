@@ -133,7 +133,9 @@ pub fn about(
     condition(before, type_, status, (update.reason.as_str(), &update.message), generation, now)
 }
 
-fn condition(
+/// Returns a condition whose status does not follow from a [`Reason`]. `lastTransitionTime` changes only with the status.
+#[must_use]
+pub fn condition(
     before: &[Condition],
     type_: &str,
     status: &str,

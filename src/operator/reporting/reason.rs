@@ -122,7 +122,7 @@ reasons! {
     NotVerified, Failing, "The service reports `Deployed`, but a resource in `spec.verify` does not exist or does not point to the deployment: the condition `Verified` names it. The operator looks it up again, at the interval at the latest, and sends nothing. Read the logs of the `postDeploy` script.";
     NotFound, Failing, "A resource in `spec.verify` does not exist: the script that creates it did not run, or failed.";
     WrongDestination, Failing, "A resource in `spec.verify` points elsewhere, for example to a deployment that was replaced: run the script again with `connect-operator redeploy`.";
-    WarningsReported, Stalled, "The service reports `Deployed`, but the report contains warnings or errors, and `spec.readyWhen` is `NoWarnings`: read `status.report`, correct what it names, or request a redeploy.";
+    WarningsReported, Stalled, "The service reports `Deployed`, but the report contains warnings or errors, and `spec.readyWhen` has `NoWarnings`: read `status.report`, correct what it names, or request a redeploy.";
     DeploymentFailed, Stalled, "Deploying failed: read `status.report`, change the value that it names, or request a redeploy.";
     RedeployFailed, Stalled, "The last redeploy failed. The code that was deployed before keeps serving, so this is no outage: read `status.report`, change the value that it names, or request a redeploy.";
     PublishingFailed, Stalled, "Publishing failed: read `status.publishingReport`, correct what it names, and name another tag, or request another attempt with `connect-operator redeploy`.";
@@ -151,7 +151,7 @@ reasons! {
     CheckFailed, Stalled, "The response of the action is not as expected, and the operator does not repeat a POST or PUT: correct what the message names, then request a rerun with `connect-operator rerun`, change the spec, or have the deployment in `spec.after` applied again.";
     AnswerLost, Stalled, "The call may have been sent, and the operator ended before it received the response: check the effect of the call, then request a rerun with `connect-operator rerun`, or change the spec, to send it once more.";
     HostNotAllowed, Stalled, "The operator may not call this host: correct `spec.frontend`, or have the host added to `--allowed-action-hosts`.";
-    OutputConflict, Stalled, "The ConfigMap of `spec.outputs` exists and the operator does not own it: choose another name, or delete it.";
+    OutputConflict, Stalled, "The ConfigMap of `spec.outputs` exists and belongs to somebody else: choose another name, or delete it.";
 }
 
 impl std::fmt::Display for Reason {

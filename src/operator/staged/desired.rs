@@ -110,39 +110,53 @@ pub struct Changes {
     pub actions: Vec<ConnectorUpdateAction>,
     /// What no action can change, each in a sentence.
     pub impossible: Vec<String>,
+    /// Fields that the spec leaves out and the connector has. They stay, since no action removes a text.
+    pub retained: Vec<&'static str>,
 }
 
-/// Returns the necessary changes. What the spec leaves out is not changed, since no action removes a text.
+/// Returns the necessary changes.
 #[must_use]
 pub fn changes(spec: &ConnectorStagedSpec, record: &Record) -> Changes {
     use ConnectorUpdateAction as Act;
     let (wanted, seen) = (draft(spec), shown(record));
-    let mut actions = Vec::new();
-    let mut text = |wanted: Option<String>, seen: Option<String>, act: fn(String) -> Act| {
-        actions.extend(wanted.filter(|wanted| *wanted != seen.unwrap_or_default()).map(act));
+    let (mut actions, mut retained) = (Vec::new(), Vec::new());
+    let mut text = |field, wanted: Option<String>, seen: Option<String>, act: fn(String) -> Act| {
+        let seen = seen.unwrap_or_default();
+        match wanted {
+            Some(wanted) if wanted != seen => actions.push(act(wanted)),
+            None if !seen.is_empty() => retained.push(field),
+            _ => {}
+        }
     };
-    text(Some(wanted.name), Some(seen.name), |name| Act::SetName { name });
-    text(wanted.description, seen.description, |description| Act::SetDescription { description });
+    text("name", Some(wanted.name), Some(seen.name), |name| Act::SetName { name });
+    text("description", wanted.description, seen.description, |description| Act::SetDescription { description });
+    text("documentationUrl", wanted.documentation_url, seen.documentation_url, |documentation_url| {
+        Act::SetDocumentationUrl { documentation_url }
+    });
     let (creator, before) = (wanted.creator, seen.creator);
-    text(Some(creator.email), Some(before.email), |creator_email| Act::SetCreatorEmail { creator_email });
-    text(creator.name, before.name, |creator_name| Act::SetCreatorName { creator_name });
-    text(creator.company, before.company, |creator_company| Act::SetCreatorCompany { creator_company });
-    text(creator.title, before.title, |creator_title| Act::SetCreatorTitle { creator_title });
-    text(creator.logo_url, before.logo_url, |logo_url| Act::SetCreatorLogo { logo_url });
-    text(creator.support_url, before.support_url, |creator_support_url| Act::SetCreatorSupportUrl {
-        creator_support_url,
+    text("creator.email", Some(creator.email), Some(before.email), |creator_email| Act::SetCreatorEmail {
+        creator_email,
     });
-    text(wanted.documentation_url, seen.documentation_url, |documentation_url| Act::SetDocumentationUrl {
-        documentation_url,
+    text("creator.name", creator.name, before.name, |creator_name| Act::SetCreatorName { creator_name });
+    text("creator.company", creator.company, before.company, |creator_company| Act::SetCreatorCompany {
+        creator_company,
     });
-    let contributors = creator.no_of_contributors.filter(|_| creator.no_of_contributors != before.no_of_contributors);
-    actions.extend(
-        contributors.map(|creator_no_of_contributors| Act::SetCreatorNoOfContributors { creator_no_of_contributors }),
-    );
+    text("creator.title", creator.title, before.title, |creator_title| Act::SetCreatorTitle { creator_title });
+    text("creator.logoUrl", creator.logo_url, before.logo_url, |logo_url| Act::SetCreatorLogo { logo_url });
+    text("creator.supportUrl", creator.support_url, before.support_url, |creator_support_url| {
+        Act::SetCreatorSupportUrl { creator_support_url }
+    });
+    match (creator.no_of_contributors, before.no_of_contributors.unwrap_or_default()) {
+        (Some(wanted), seen) if wanted != seen => {
+            actions.push(Act::SetCreatorNoOfContributors { creator_no_of_contributors: wanted });
+        }
+        (None, seen) if seen != 0 => retained.push("creator.noOfContributors"),
+        _ => {}
+    }
     if BTreeSet::from_iter(&wanted.integration_types) != BTreeSet::from_iter(&seen.integration_types) {
         actions.push(Act::SetIntegrationTypes { integration_types: wanted.integration_types });
     }
-    let mut changes = Changes { actions, impossible: Vec::new() };
+    let mut changes = Changes { actions, impossible: Vec::new(), retained };
     regions(&mut changes, wanted.supported_regions, &seen.supported_regions);
     projects(&mut changes, record.private, &wanted.private_projects, &seen.private_projects);
     if wanted.repository != seen.repository {

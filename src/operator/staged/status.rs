@@ -4,6 +4,7 @@ use connect_api::mask::Masker;
 use connect_api::model::{ConnectorStaged as Record, Report};
 use jiff::Timestamp;
 
+use super::desired;
 use super::observed::Permission;
 use super::state::State;
 use crate::crd::ConnectorStaged;
@@ -63,9 +64,24 @@ pub fn summarize(facts: &StagedFacts<'_>, now: Timestamp) -> ConnectorStagedStat
         ObservedRecord::Absent => hide(&mut status),
         ObservedRecord::NotRead => {}
     }
-    let (extra, generation) = (Extra::suspended(object.spec.suspend), status.observed_generation);
-    status.conditions = conditions::conditions(&status.conditions, condition, extra, generation, now);
+    let retained = match facts.record {
+        ObservedRecord::Present(record) => retained(object, record),
+        ObservedRecord::Absent => None,
+        ObservedRecord::NotRead => Extra::unchanged(&status.conditions, names::VALUES_RETAINED),
+    };
+    let extra = [retained, Extra::suspended(object.spec.suspend)].into_iter().flatten();
+    status.conditions = conditions::conditions(&status.conditions, condition, extra, status.observed_generation, now);
     bounded(status)
+}
+
+/// Reports fields that the spec leaves out and the connector has.
+fn retained(object: &ConnectorStaged, record: &Record) -> Option<Extra> {
+    let retained = desired::changes(&object.spec, record).retained;
+    let message = format!(
+        "No update can remove these, so they stay: {}. Name each in the spec, as it is or with another value",
+        retained.join(", ")
+    );
+    (!retained.is_empty()).then(|| Extra::new(names::VALUES_RETAINED, "NotInSpec", message))
 }
 
 /// Limits the size of each list.

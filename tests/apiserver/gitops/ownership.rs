@@ -13,7 +13,7 @@ fn of_the_platform(interval: &str) -> Value {
         "apiVersion": "connect-operator.io/v1alpha1",
         "kind": "ConnectorDeployment",
         "metadata": {"name": NAME, "labels": {"cost-center": "42"}},
-        "spec": {"interval": interval, "drift": {"policy": "Correct"}, "readyWhen": "NoWarnings"},
+        "spec": {"interval": interval, "drift": {"policy": "Correct"}, "readyWhen": ["NoWarnings"]},
     })
 }
 

@@ -199,6 +199,67 @@ fn assert_shape(object: &ConnectorDeployment, reason: &str, stalled: bool) {
 }
 
 #[tokio::test]
+async fn rule_19_what_is_ready_reports_a_missing_secret_only_after_30_s() {
+    let shop = Leaping::live().await;
+    shop.until_annotated().await;
+    let before = shop.reconcile_again().await;
+    let delete = async |witness: &str| {
+        shop.api::<Secret>().delete(SECRET, &DeleteParams::default()).await.unwrap();
+        // What has never been deployed reports it at once, and was enqueued later.
+        let mut other = shop.deployment();
+        other["metadata"]["name"] = json!(witness);
+        shop.sandbox.apply(&other).await.unwrap();
+        shop.sandbox.until_reason(witness, "SecretMissing").await;
+    };
+    delete("first").await;
+    shop.clock.step(Duration::from_secs(20));
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    let after = shop.reconcile_again().await;
+    let since = |object: &ConnectorDeployment| condition(object, names::READY).cloned();
+    assert_eq!(since(&after), since(&before), "it was Ready all the time");
+
+    delete("second").await;
+    shop.clock.step(Duration::from_secs(31));
+    let missing = shop.until_reason("SecretMissing").await;
+    assert_eq!(ready(&missing).0, "False");
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.until_reason("Deployed").await;
+    assert_eq!(shop.sent()[1..], [0, 0], "nothing has changed");
+}
+
+#[tokio::test]
+async fn rule_19_available_is_true_while_some_version_serves() {
+    let shop = Leaping::open().await;
+    let available = |object: &ConnectorDeployment| {
+        let it = condition(object, names::AVAILABLE).expect("it always exists");
+        (it.status.clone(), it.reason.clone())
+    };
+    let (no, yes) = (("False".to_owned(), "NotServing".to_owned()), ("True".to_owned(), "Serving".to_owned()));
+    let missing = shop.deployment();
+    shop.sandbox.apply(&missing).await.unwrap();
+    assert_eq!(available(&shop.until_reason("SecretMissing").await), no, "nothing was sent");
+    shop.apply_deployment(&json!({})).await;
+    assert_eq!(available(&shop.until("accepted", is_accepted).await), no, "it is being created");
+    let live = shop.finish("Deployed").await;
+    assert_eq!(available(&live), yes);
+
+    // The service refuses this level.
+    shop.change(&json!({"spec": level("loud")})).await;
+    shop.until_reason("Redeploying").await;
+    shop.clock.step(GATHER);
+    let running = shop.until("accepted", is_accepted).await;
+    assert_eq!((ready(&running).0, available(&running)), ("Unknown", yes.clone()), "the earlier version serves");
+    let failed = shop.finish("RedeployFailed").await;
+    assert_eq!((ready(&failed).0, available(&failed)), ("False", yes));
+    let since = |object| condition(object, names::AVAILABLE).map(|it| it.last_transition_time.clone());
+    assert_eq!(since(&failed), since(&live), "all the time");
+
+    shop.delete().await;
+    shop.until_calls("deleteDeploymentById", 1).await;
+    shop.until("it is undeployed", |object| available(object) == no).await;
+}
+
+#[tokio::test]
 async fn rule_19_waiting_for_other_objects_is_reconciling() {
     let shop = Leaping::open().await;
     let from_config_map = json!({"configurations": [{

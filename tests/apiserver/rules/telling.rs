@@ -94,6 +94,35 @@ async fn rule_19_a_foreign_output_config_map_is_not_overwritten_and_reported() {
 }
 
 #[tokio::test]
+async fn outputs_that_a_backup_has_restored_without_their_owner_are_taken_over() {
+    let shop = Leaping::open().await;
+    shop.apply_deployment(&outputs()).await;
+    shop.finish("Deployed").await;
+    let api = shop.api::<ConfigMap>();
+    let written = api.get("tax-outputs").await.unwrap();
+    let owners = |config_map: &ConfigMap| config_map.owner_references().to_vec();
+    let stranger = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "1", "controller": true}]);
+    let old = json!({"service.url": "https://old.example"});
+    for (case, metadata, data, taken) in [
+        ("of an operator, with an older address", json!({"ownerReferences": null}), old.clone(), true),
+        ("of somebody else, with the same content", json!({"ownerReferences": null, "labels": null}), json!({}), true),
+        ("of another controller", json!({"ownerReferences": stranger}), json!({}), false),
+        ("of nobody, with another content", json!({"ownerReferences": null, "labels": null}), old, false),
+    ] {
+        let restored = json!({"metadata": metadata, "data": data});
+        api.patch("tax-outputs", &PatchParams::default(), &Patch::Merge(&restored)).await.unwrap();
+        let right = |now: &ConfigMap| now.data == written.data && owners(now) == owners(&written);
+        if taken {
+            shop.until_object("tax-outputs", case, right).await;
+            shop.until_reason("Deployed").await;
+        } else {
+            assert_eq!(ready(&shop.reconcile_again().await).1, "OutputConflict", "{case}");
+        }
+    }
+    assert_eq!(shop.sent(), [1, 0, 0]);
+}
+
+#[tokio::test]
 async fn each_transition_is_an_event() {
     let shop = Leaping::open().await;
     shop.apply_deployment(&level("loud")).await;

@@ -14,7 +14,7 @@ use crate::trouble::pace::{COARSE, meanwhile};
 const KEY: &str = "demo-cart-check";
 
 fn verified() -> Value {
-    json!({"readyWhen": "Verified", "verify": {"extensions": [{"key": KEY, "application": "service"}]}})
+    json!({"readyWhen": ["Verified"], "verify": {"extensions": [{"key": KEY, "application": "service"}]}})
 }
 
 /// Status, reason and message of the condition `Verified`.
@@ -33,7 +33,7 @@ async fn with_script(creation: Creation, spec: &Value, reason: &str) -> (Leaping
     shop.apply_deployment(spec).await;
     let running = shop.until("an operation is accepted", is_accepted).await;
     assert!(
-        spec["readyWhen"] != "Verified" || verification(&running).1 == "NotChecked",
+        spec["readyWhen"] != json!(["Verified"]) || verification(&running).1 == "NotChecked",
         "{:?}",
         verification(&running)
     );
@@ -99,7 +99,7 @@ async fn rule_17_a_topic_is_compared_too() {
     let secret = json!({"key": "WEBHOOK_SECRET", "valueFrom": {"secretKeyRef": {"name": "hooks", "key": "secret"}}});
     shop.apply_deployment(&json!({
         "connector": {"key": "demo-pipeline"},
-        "readyWhen": "Verified",
+        "readyWhen": ["Verified"],
         "verify": {"extensions": [{"key": "demo-intake"}], "subscriptions": [{"key": "demo-orders", "application": "order-events"}]},
         "globalConfiguration": {
             "standardConfiguration": [{"key": "SHOP_NAME", "value": "Shop"}], "securedConfiguration": [secret]},
@@ -198,7 +198,7 @@ async fn rule_17_by_default_ready_does_not_wait_for_it_and_warnings_are_always_r
         spec
     };
     for (when, reason, stalled) in
-        [("Deployed", "DeployedWithWarnings", false), ("NoWarnings", "WarningsReported", true)]
+        [(json!([]), "DeployedWithWarnings", false), (json!(["NoWarnings"]), "WarningsReported", true)]
     {
         let shop = Leaping::open().await;
         shop.apply_deployment(&warning(json!({"readyWhen": when}))).await;

@@ -128,14 +128,14 @@ async fn kubectl_get_shows_the_columns() {
         (
             "cdep",
             "",
-            "NAME KEY CONNECTOR STATUS READY REASON AGE",
-            "tax default_tax demo-connector Deployed True Deployed _",
+            "NAME CONNECTOR VERSION READY REASON AGE",
+            "tax demo-connector 3 True Deployed _",
         ),
         (
             "cdep",
             "wide",
-            "NAME KEY CONNECTOR STATUS READY REASON AGE URL REGION VERSION TAG DELETION MESSAGE",
-            "tax default_tax demo-connector Deployed True Deployed _ https://service.example.com europe-west1.gcp 3 1.2.0 \
+            "NAME CONNECTOR VERSION READY REASON AGE KEY STATUS URL REGION TAG DELETION MESSAGE",
+            "tax demo-connector 3 True Deployed _ default_tax Deployed https://service.example.com europe-west1.gcp 1.2.0 \
              Delete live",
         ),
         (

@@ -138,6 +138,7 @@ fn status(kind: &str) -> Value {
         "ConnectorDeployment" => {
             conditions.extend([
                 condition("Suspended", "True", "Suspended"),
+                condition("Available", "True", "Serving"),
                 condition("Drifted", "True", "ValuesDiffer"),
                 condition("UpdateAvailable", "True", "NewerVersion"),
                 condition("ValuesRetained", "True", "NotInSpec"),

@@ -84,6 +84,19 @@ async fn all_differences_become_one_update_and_equal_fields_are_not_sent() {
     assert_eq!(after.supported_regions, ["europe-west1.gcp"]);
     assert_eq!(after.private_projects, ["europe-west1.gcp:other"]);
     assert_eq!(after.repository.tag, "1.1.0");
+
+    // What is left out stays, and is named until it is in the spec again.
+    change(&shop, &json!({"spec": {"description": null, "creator": {"noOfContributors": null}}})).await;
+    let named = shop.until_object("kit", "named", |object: &ConnectorStaged| has(object, "ValuesRetained")).await;
+    let conditions = named.status.expect("a status").conditions;
+    let retained = conditions.iter().find(|condition| condition.type_ == "ValuesRetained").expect("it is there");
+    assert!(retained.message.contains(": description, creator.noOfContributors."), "{}", retained.message);
+    change(&shop, &json!({"spec": {"description": "second", "creator": {"noOfContributors": 3}}})).await;
+    shop.until_object("kit", "nothing is left", |object: &ConnectorStaged| {
+        has(object, "Ready") && !has(object, "ValuesRetained")
+    })
+    .await;
+    assert_eq!((updates(&shop), record(&shop).description.as_str()), (2, "second"));
 }
 
 #[tokio::test]

@@ -168,7 +168,7 @@ impl Reconciler<'_> {
         }
         let findings = record.is_some_and(verification::has_findings);
         let verified = inputs.verified.as_ref();
-        condition = verification::ready(condition, self.object.spec.ready_when, findings, verified);
+        condition = verification::ready(condition, &self.object.spec.ready_when, findings, verified);
         self.patch_status(inputs, &decision.persisted, condition, ObservedRecord::of(record), comparison).await?;
         // Only after the write: what a decision forgets is still needed if the decision could not be written.
         self.cache.transient = decision.transient.clone();

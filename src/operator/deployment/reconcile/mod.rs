@@ -25,6 +25,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clock::between;
 use connect_api::ApiError;
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -52,11 +53,14 @@ use crate::operator::reconcile::record::{self, Stop};
 use crate::operator::reconcile::unwritten::Unwritten;
 use crate::operator::reconcile::{self, Next, is_ours, panics};
 use crate::operator::remote::{ConcurrencyPermit, Login, PollRate, Remote};
-use crate::operator::reporting::conditions::ready_reason;
+use crate::operator::reporting::conditions::{is_ready, ready_reason};
 use crate::operator::reporting::problem;
 use crate::operator::reporting::reason::Reason;
 use crate::operator::reporting::reconcile_outcome::ReconcileOutcome;
 use crate::operator::reporting::refusal;
+
+/// Time for which what is Ready does not report a missing Secret or ConfigMap (rule 19).
+const MISSING: Duration = Duration::from_secs(30);
 
 /// Reconciles one resource, as it was just read, and returns how it ended. Never fails: an error becomes a
 /// condition or a retry.
@@ -170,6 +174,9 @@ impl<'a> Reconciler<'a> {
         let read = self.observe(remote).await?;
         let mut inputs = self.inputs(wanted, target, registered, read).await?;
         let now = self.context.clock.now();
+        if let Some(left) = self.missing_for_an_instant(&inputs, now) {
+            return Ok(Next::Again(Some(left)));
+        }
         let mut decision = self.decide(&inputs, inputs.payload.as_ref(), now);
         if let Some(condition) = self.obstacle(remote, &inputs, &decision).await? {
             // Decides again as if the values were not known, since they may not be sent.
@@ -206,6 +213,18 @@ impl<'a> Reconciler<'a> {
             }),
             Err(error) => Err(self.pause_after_read(remote, &error)),
         }
+    }
+
+    /// Returns for how long what is Ready does not report that a Secret or ConfigMap is missing: some tools rotate a Secret
+    /// by deleting and creating it.
+    fn missing_for_an_instant(&mut self, inputs: &Inputs, now: Timestamp) -> Option<Duration> {
+        let reason = inputs.desired.as_ref().err().map(|condition| condition.reason);
+        let is_missing = matches!(reason, Some(Reason::SecretMissing | Reason::ConfigMapMissing));
+        self.cache.missing_since = is_missing.then(|| self.cache.missing_since.unwrap_or(now));
+        let left = MISSING.saturating_sub(between(self.cache.missing_since?, now));
+        let status = self.status();
+        let is_ready = is_ready(&status.conditions) && status.observed_generation == self.generation();
+        (is_ready && !left.is_zero()).then_some(left)
     }
 
     /// Pauses after a read of this reconcile that failed.

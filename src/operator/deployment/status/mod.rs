@@ -5,8 +5,9 @@
 mod ready;
 
 use connect_api::mask::Masker;
-use connect_api::model::Deployment;
+use connect_api::model::{Deployment, DeploymentStatus};
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 pub use self::ready::{not_applied, of_redeploy, ready_condition};
 use super::persisted::PersistedState;
@@ -21,6 +22,7 @@ use crate::operator::object_ref::ObjectRef;
 use crate::operator::reporting::bounds;
 use crate::operator::reporting::conditions::{self, ConditionUpdate, Extra, cut};
 use crate::operator::reporting::observed_record::ObservedRecord;
+use crate::operator::reporting::reason::Reason;
 use crate::operator::reporting::remedy;
 use crate::operator::reporting::service_report;
 use crate::operator::values::names::{Item, Names, listed};
@@ -163,11 +165,37 @@ pub fn summarize(
     }
     status.conditions =
         conditions::conditions(&before.conditions, &facts.condition, extra(before, facts), facts.generation, now);
+    status.conditions.push(available(before, facts, now));
     let verified = facts.verified.as_ref();
     let verified = verified
         .map(|condition| conditions::about(&before.conditions, names::VERIFIED, condition, facts.generation, now));
     status.conditions.extend(verified);
     bounded(status)
+}
+
+/// Reports whether some version serves. A redeploy, also one that fails, does not stop what was deployed before (contract
+/// section 7).
+fn available(before: &ConnectorDeploymentStatus, facts: &DeploymentFacts<'_>, now: Timestamp) -> Condition {
+    let status = match facts.record {
+        ObservedRecord::Present(record) => Some(&record.status),
+        ObservedRecord::Absent | ObservedRecord::NotRead => None,
+    };
+    let serves = match (facts.condition.reason, status) {
+        (Reason::KeyTaken, _) | (_, Some(DeploymentStatus::Undeploying)) => false,
+        (_, Some(DeploymentStatus::Deployed)) => true,
+        // One 404 proves nothing.
+        (reason, None) if matches!(facts.record, ObservedRecord::Absent) && reason != Reason::ServiceUnavailable => false,
+        _ => {
+            let applied = facts.persisted.applied.as_ref();
+            conditions::is_true(&before.conditions, names::AVAILABLE) || applied.is_some_and(|applied| applied.serves)
+        }
+    };
+    let (status, reason, message) = if serves {
+        ("True", "Serving", "A version of the deployment serves")
+    } else {
+        ("False", "NotServing", "No version of the deployment is known to serve")
+    };
+    conditions::condition(&before.conditions, names::AVAILABLE, status, (reason, message), facts.generation, now)
 }
 
 /// Limits the size of each list.

@@ -24,10 +24,14 @@ pub const FINALIZER: &str = "connect-operator.io/undeploy";
 pub const REMOTE_ID: &str = "connect-operator.io/remote-id";
 /// Annotation that users set: any new value redeploys once.
 pub const REDEPLOY_REQUESTED_AT: &str = "connect-operator.io/redeploy-requested-at";
+/// Annotation that users set: any new value repeats a failed or refused step of a `ConnectorStaged`.
+pub const RETRY_REQUESTED_AT: &str = "connect-operator.io/retry-requested-at";
 /// Annotation that users set: any new value makes the operator read the remote now.
 pub const RECONCILE_REQUESTED_AT: &str = "connect-operator.io/reconcile-requested-at";
 /// Annotation that users set: any new value calls the action of an `ActionCheck` once more.
 pub const RERUN_REQUESTED_AT: &str = "connect-operator.io/rerun-requested-at";
+/// The annotations that request something.
+pub const REQUESTS: [&str; 4] = [RECONCILE_REQUESTED_AT, REDEPLOY_REQUESTED_AT, RETRY_REQUESTED_AT, RERUN_REQUESTED_AT];
 
 /// Default of `--allowed-action-hosts`: the hosts of frontends (contract section 11).
 pub const DEFAULT_ACTION_HOSTS: &str = "*.frontastic.live,*.frontastic.io,*.frontastic.rocks";

@@ -65,7 +65,7 @@ pub struct ActionCheckSpec {
     /// Action to call.
     pub action: ActionName,
     /// HTTP method of the call. GET only reads and is sent again at every interval. POST and PUT write and are sent at
-    /// most once for each change of this spec, or each time that the deployment in after is applied.
+    /// most once for each change of this spec, or each time that the deployment in deploymentRef is applied.
     pub method: ActionCheckMethod,
     /// Locale to send with the call. Example: en-GB.
     #[schemars(length(min = 1, max = 64), regex(pattern = r"^[\x21-\x7E]+$"))]
@@ -81,16 +81,16 @@ pub struct ActionCheckSpec {
     /// '{"variant": {"sku": "A1", "count": 1}}'.
     #[schemars(length(min = 1, max = 16_384))]
     pub body: Option<String>,
-    /// Additional headers with values from Secrets, such as a cookie; 16 at most.
+    /// Additional headers, such as a cookie; 16 at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
-    pub headers_from: Vec<HeaderFrom>,
+    pub headers: Vec<CheckHeader>,
     /// Expected response. Default: any status from 200 to 299, and a body that is JSON or empty.
     #[serde(default, skip_serializing_if = "is_default")]
     pub expect: Expectation,
     /// ConnectorDeployment after which to check: the action is called each time that it was applied, and not before.
-    pub after: Option<After>,
+    pub deployment_ref: Option<NamedRef>,
     /// Pause between two checks, at least 30s; for GET only. Default: 5m.
     #[schemars(length(min = 2, max = 20), regex(pattern = super::duration::PATTERN))]
     pub interval: Option<String>,
@@ -166,23 +166,29 @@ impl ActionCheckMethod {
     }
 }
 
-/// A header whose value comes from a Secret.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// An additional header.
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct HeaderFrom {
+#[x_kube(validation = Rule::new("has(self.value) != has(self.valueFrom)")
+    .message("give exactly one of value and valueFrom"))]
+pub struct CheckHeader {
     /// Name of the header. Example: Cookie.
     #[schemars(length(min = 1, max = 128), regex(pattern = r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"))]
     pub name: String,
-    /// Key of a Secret in the same namespace that holds the value.
-    pub secret_key_ref: SecretKeyRef,
+    /// Value, which everybody who may read this object can read. Exactly one of value and valueFrom must be set.
+    #[schemars(length(min = 1, max = 4096), regex(pattern = r"^[\x21-\x7E]([\x20-\x7E]*[\x21-\x7E])?$"))]
+    pub value: Option<String>,
+    /// Source of the value. Exactly one of value and valueFrom must be set.
+    pub value_from: Option<HeaderSource>,
 }
 
-/// The deployment that a check follows.
+/// Source of the value of a header.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct After {
-    /// ConnectorDeployment in the same namespace.
-    pub deployment_ref: NamedRef,
+pub struct HeaderSource {
+    /// Key of a Secret in the same namespace that holds the value.
+    pub secret_key_ref: SecretKeyRef,
 }
 
 /// Observed state of the check. Written by the operator only.
@@ -223,10 +229,10 @@ pub struct CheckedFor {
     /// Digest of the spec of the check, without suspend.
     #[schemars(length(max = 128))]
     pub spec_digest: Option<String>,
-    /// Digest of the values that the deployment in after had applied.
+    /// Digest of the values that the deployment in deploymentRef had applied.
     #[schemars(length(max = 128))]
     pub deployment_digest: Option<String>,
-    /// Time at which the deployment in after had applied them.
+    /// Time at which the deployment in deploymentRef had applied them.
     pub deployment_applied_at: Option<Time>,
     /// Last value of the annotation connect-operator.io/rerun-requested-at that was handled.
     #[schemars(length(max = 256))]

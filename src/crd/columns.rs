@@ -85,7 +85,7 @@ pub(super) fn of_staged() -> Vec<Column> {
         text("Key", ".spec.key", "Key of the connector"),
         text("Tag", ".spec.repository.tag", "Git tag in the spec"),
         text("Status", ".status.connectorStatus", "Status of the staged connector, as the API reports it"),
-        text("Preview", ".status.previewable", "Whether it may be deployed while staged"),
+        text("Preview", ".status.preview", "Whether it may be deployed while staged"),
         is_ready("Whether the remote matches the spec"),
         reason(),
         age(),

@@ -5,7 +5,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::frontend::Frontend;
 use super::schema;
@@ -13,7 +13,7 @@ use super::shared::{RemoteIdentity, is_default, normalize};
 use crate::names;
 
 /// Requests per second to a project whose ConnectProject does not set `requestsPerSecond`.
-pub const DEFAULT_REQUESTS_PER_SECOND: f64 = 10.0;
+pub const DEFAULT_REQUESTS_PER_SECOND: u32 = 10;
 /// Maximum size of `status.scopes` as JSON, in bytes.
 pub const SCOPES_SIZE: usize = 16 * 1024;
 
@@ -67,12 +67,11 @@ pub struct ConnectProjectSpec {
     /// Secret that holds the API client: in the same namespace, or for a ClusterConnectProject in the namespace of the
     /// operator.
     pub credentials_secret_ref: CredentialsRef,
-    /// Maximum number of requests per second to this project: 1 to 1000, in steps of 0.001. At a low rate, few resources of
+    /// Maximum number of requests per second to this project: 1 to 1000. At a low rate, few resources of
     /// the project are reconciled at once. The calls of several ConnectProjects that name the same project add up. Default: 10.
     #[serde(default = "default_requests_per_second", skip_serializing_if = "is_default_requests_per_second")]
-    #[serde(serialize_with = "whole_if_it_is")]
-    #[schemars(range(min = 1.0, max = 1000.0))]
-    pub requests_per_second: f64,
+    #[schemars(range(min = 1, max = 1000))]
+    pub requests_per_second: u32,
     /// Form of the URL paths for creating and updating deployments. Project: with the project key. Unscoped: without
     /// it. Default: Project.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -136,20 +135,14 @@ impl CredentialsRef {
     }
 }
 
-fn default_requests_per_second() -> f64 {
+fn default_requests_per_second() -> u32 {
     DEFAULT_REQUESTS_PER_SECOND
 }
 
 // Serde passes a reference.
 #[allow(clippy::trivially_copy_pass_by_ref)]
-fn is_default_requests_per_second(value: &f64) -> bool {
-    (*value - DEFAULT_REQUESTS_PER_SECOND).abs() < f64::EPSILON
-}
-
-/// Serializes an integral rate as 3 and not 3.0, so that a serialized spec equals what the user wrote.
-#[allow(clippy::trivially_copy_pass_by_ref, clippy::cast_possible_truncation, reason = "whole, and at most 1000")]
-fn whole_if_it_is<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
-    if value.fract() == 0.0 { serializer.serialize_i64(*value as i64) } else { serializer.serialize_f64(*value) }
+fn is_default_requests_per_second(value: &u32) -> bool {
+    *value == DEFAULT_REQUESTS_PER_SECOND
 }
 
 /// Form of the URL paths for creating and updating deployments (contract section 5.2).
@@ -202,11 +195,5 @@ mod tests {
         assert_eq!(spec.credentials_secret_ref.client_id_key(), "clientId");
         assert_eq!(spec.credentials_secret_ref.client_secret_key(), "clientSecret");
         assert_eq!(serde_json::to_value(&spec).expect("it is JSON"), manifest);
-        for rate in [json!(3), json!(2.5)] {
-            let mut manifest = manifest.clone();
-            manifest["requestsPerSecond"] = rate;
-            let spec: ConnectProjectSpec = serde_json::from_value(manifest.clone()).expect("it is a spec");
-            assert_eq!(serde_json::to_value(&spec).expect("it is JSON"), manifest);
-        }
     }
 }

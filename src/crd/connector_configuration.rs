@@ -135,11 +135,12 @@ pub struct StandardValueSource {
 
 /// URL of an application of the same deployment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct ApplicationUrl {
     /// Name of the application in the connector's connect.yaml, of a type that has a URL: neither event nor job. 2 to
     /// 256 letters, digits, underscores and hyphens.
     #[schemars(length(min = 2, max = 256), regex(pattern = KEY_PATTERN))]
-    pub application: String,
+    pub application_name: String,
     /// Path to append to the URL. It starts with a slash; 1024 characters at most. Default: none. Example: /webhook.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024), regex(pattern = "^/"))]

@@ -100,14 +100,21 @@ pub struct ConnectorDeploymentSpec {
     /// change nothing. Adopt: manage it from now on. Default: Never.
     #[serde(default, skip_serializing_if = "is_default")]
     pub adoption_policy: AdoptionPolicy,
-    /// Policy for visible values that are changed outside of this object.
+    /// Action on visible values that are changed outside of this object. Ignore: none. Detect: report them in the condition
+    /// Drifted. Correct: redeploy once for each difference, and create a deployment that disappeared again. Default:
+    /// Detect.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub drift: Drift,
+    pub drift_policy: DriftPolicy,
+    /// Values that may be changed outside of this object; 100 at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 100))]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
+    pub drift_ignore: Vec<IgnoredValue>,
     /// Policy for values that were sent and are then removed from this object. A redeploy cannot remove a value.
     /// Retain: they stay in effect, and the condition ValuesRetained lists them. Recreate: the deployment is deleted
     /// and created again without them, which interrupts it and changes its URLs and topics. Default: Retain.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub removed_values: RemovedValues,
+    pub removed_values_policy: RemovedValuesPolicy,
     /// Policy for the remote deployment when this object is deleted. Delete: it is deleted. Orphan: it stays. Can be
     /// changed at any time, also during deletion. Default: Orphan for type production, else Delete, unless the install
     /// keeps every deployment.
@@ -228,20 +235,6 @@ pub enum ManagementPolicy {
     ObserveOnly,
 }
 
-/// Policy for visible values that are changed outside of this object.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
-pub struct Drift {
-    /// Action on drift. Ignore: none. Detect: report it in the condition Drifted. Correct: redeploy once for each
-    /// difference, and create a deployment that disappeared again. Default: Detect.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub policy: DriftPolicy,
-    /// Values that may be changed outside of this object; 100 at most.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 100))]
-    #[x_kube(merge_strategy = ListMerge::Atomic)]
-    pub ignore: Vec<IgnoredValue>,
-}
-
 /// Action on drift.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum DriftPolicy {
@@ -256,7 +249,7 @@ pub enum DriftPolicy {
 
 /// Policy for values that were sent and are no longer in the spec.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum RemovedValues {
+pub enum RemovedValuesPolicy {
     /// They stay in effect and are reported.
     #[default]
     Retain,

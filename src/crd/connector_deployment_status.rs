@@ -100,7 +100,7 @@ pub struct DeployedConnector {
 #[serde(rename_all = "camelCase")]
 pub struct DeployedApplication {
     /// Name of the application.
-    pub name: String,
+    pub application_name: String,
     /// Type of the application, as the API reports it. Example: service.
     #[serde(rename = "type")]
     pub application_type: Option<String>,
@@ -126,7 +126,7 @@ pub struct ReportEntry {
     /// Details of the finding. Absent if the API sent none, or if they might reveal a secret.
     pub message: Option<String>,
     /// Application that the finding is about.
-    pub application: Option<String>,
+    pub application_name: Option<String>,
     /// Time of the finding.
     pub created_at: Option<Time>,
 }

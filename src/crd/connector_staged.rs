@@ -41,12 +41,12 @@ use super::shared::{NamedRef, ProjectRef, is_default};
         ConnectorStaged and create another")
     .field_path(".key"))]
 #[x_kube(validation = schema::interval())]
-#[x_kube(validation = Rule::new("!has(self.publishAfter) || (has(self.previewable) && self.previewable)")
-    .message("publishAfter waits for a deployment of the staged connector, which needs its permission: set previewable to \
-        true, or leave publishAfter out")
+#[x_kube(validation = Rule::new("!has(self.publishAfter) || (has(self.preview) && self.preview == 'Request')")
+    .message("publishAfter waits for a deployment of the staged connector, which needs its permission: set preview to \
+        Request, or leave publishAfter out")
     .field_path(".publishAfter"))]
-#[x_kube(validation = Rule::new("!has(self.publishAfter) || (has(self.publish) && self.publish != 'Never')")
-    .message("publishAfter is for what is published: set publish to Private or Certified, or leave publishAfter out")
+#[x_kube(validation = Rule::new("!has(self.publishAfter) || (has(self.publishPolicy) && self.publishPolicy != 'Never')")
+    .message("publishAfter is for what is published: set publishPolicy to Private or Certified, or leave publishAfter out")
     .field_path(".publishAfter"))]
 pub struct ConnectorStagedSpec {
     /// Project that the connector belongs to: a ConnectProject in the same namespace, or a ClusterConnectProject.
@@ -80,14 +80,15 @@ pub struct ConnectorStagedSpec {
     /// URL of the documentation. If absent, the URL at the remote stays.
     #[schemars(length(min = 1, max = 2048))]
     pub documentation_url: Option<String>,
-    /// Whether to request, for each new tag, the permission to deploy it as a preview. Default: false.
+    /// Whether a tag may be deployed as a preview. Never: the permission is not requested. Request: it is requested for each
+    /// new tag. Default: Never.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub previewable: bool,
+    pub preview: PreviewPolicy,
     /// Policy for publishing changes. Never: they stay staged. Private: publish for privateProjects only. Certified:
     /// publish for everybody, after certification. Default: Never.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub publish: Publish,
-    /// Requirements that a tag must meet before it is published. Requires previewable: true. Default: none.
+    pub publish_policy: PublishPolicy,
+    /// Requirements that a tag must meet before it is published. Requires preview: Request. Default: none.
     pub publish_after: Option<PublishAfter>,
     /// Policy for an existing staged connector of the same key that this object did not create. Never: report KeyTaken
     /// and change nothing. Adopt: manage it from now on. Default: Never.
@@ -110,6 +111,11 @@ impl ConnectorStagedSpec {
     /// Returns the poll interval for a settled staged connector. A value that the schema refuses counts as absent.
     pub fn effective_interval(&self) -> Duration {
         self.interval.as_deref().and_then(|text| parse_duration(text).ok()).unwrap_or(DEFAULT_INTERVAL)
+    }
+
+    /// Returns whether the permission to deploy a tag as a preview is requested.
+    pub fn requests_preview(&self) -> bool {
+        self.preview == PreviewPolicy::Request
     }
 
     /// Returns the deletion policy in the spec; if absent, `Orphan`.
@@ -154,7 +160,7 @@ pub struct PublishAfter {
     /// tag to publish, so set its updatePolicy to Latest.
     pub deployment_ref: NamedRef,
     /// ActionChecks in the same namespace, 16 at most, that must pass for what that deployment has deployed. Each of
-    /// them must name it in spec.after.
+    /// them must name it in spec.deploymentRef.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
@@ -167,7 +173,7 @@ pub struct StagedRepository {
     /// Git URL: https without credentials, or ssh for private repositories. Example: git@github.com:example/tax.git.
     #[schemars(length(min = 1, max = 2048), regex(pattern = REPOSITORY_PATTERN))]
     pub url: String,
-    /// Git tag. The service processes a new tag, and publishes it if publish asks for it. Example: v1.2.0.
+    /// Git tag. The service processes a new tag, and publishes it if publishPolicy asks for it. Example: v1.2.0.
     #[schemars(length(min = 1, max = 256), regex(pattern = r"^[^\s]+$"))]
     pub tag: String,
 }
@@ -175,9 +181,19 @@ pub struct StagedRepository {
 /// Git URLs. An HTTP URL must not have a user, and so it cannot have a password.
 const REPOSITORY_PATTERN: &str = r"^(https?://[^\s@]+|(ssh|git)://[^\s]+|[A-Za-z0-9_.-]+@[^\s@]+)$";
 
+/// Policy for the permission to deploy a tag as a preview.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum PreviewPolicy {
+    /// It is not requested.
+    #[default]
+    Never,
+    /// It is requested for each new tag.
+    Request,
+}
+
 /// Policy for publishing changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Publish {
+pub enum PublishPolicy {
     /// Changes stay staged.
     #[default]
     Never,
@@ -221,7 +237,7 @@ mod tests {
         let spec: ConnectorStagedSpec = serde_json::from_value(manifest.clone()).expect("it is a spec");
         assert_eq!(spec.effective_interval(), Duration::from_mins(5));
         assert_eq!(spec.effective_deletion_policy(), DeletionPolicy::Orphan);
-        assert_eq!((spec.previewable, spec.publish, spec.suspend), (false, Publish::Never, false));
+        assert_eq!((spec.requests_preview(), spec.publish_policy, spec.suspend), (false, PublishPolicy::Never, false));
         assert_eq!(serde_json::to_value(&spec).expect("it is JSON"), manifest);
     }
 }

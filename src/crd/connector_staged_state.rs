@@ -10,7 +10,7 @@ use super::state;
 use crate::names;
 
 /// Why a connector cannot be deployed while its spec does not ask for the permission.
-pub const NOT_REQUESTED: &str = "permission to deploy it as a preview was not requested: set previewable: true there";
+pub const NOT_REQUESTED: &str = "permission to deploy it as a preview was not requested: set preview: Request there";
 
 /// What must survive a restart.
 #[serde_with::skip_serializing_none]
@@ -20,7 +20,7 @@ pub struct StagedState {
     /// Id of the staged connector: `status.id`. Once it is known, every call uses it (rule 3).
     #[serde(skip)]
     pub id: Option<String>,
-    /// The last retry request that was served (rule 11): `status.handledRedeployRequest`.
+    /// The last retry request that was served (rule 11): `status.handledRetryRequest`.
     #[serde(skip)]
     pub handled_request: Option<String>,
     /// The last call that was about to change something; one that was refused does not count.
@@ -130,13 +130,13 @@ impl ConnectorStaged {
     /// Returns what its deployments need to know of it.
     pub fn connector(&self) -> StagedConnector {
         let status = self.status.clone().unwrap_or_default();
-        let is_granted = status.previewable == Some(PreviewPermission::Granted);
+        let is_granted = status.preview == Some(PreviewPermission::Granted);
         let known = status.remembered().ok().and_then(|state| state.deployable);
         let known = known.filter(|known| is_granted && known.repository == self.spec.repository);
         let why = || {
             let ready = status.conditions.iter().find(|condition| condition.type_ == names::READY);
             match ready {
-                _ if !self.spec.previewable => NOT_REQUESTED.to_owned(),
+                _ if !self.spec.requests_preview() => NOT_REQUESTED.to_owned(),
                 Some(ready) => ready.message.clone(),
                 None => "the operator has not reconciled it yet".to_owned(),
             }
@@ -153,14 +153,14 @@ impl ConnectorStagedStatus {
     /// A sentence about a text that this version does not understand.
     pub fn remembered(&self) -> Result<StagedState, String> {
         let state = self.state.as_deref().map(state::read).transpose()?.unwrap_or_default();
-        let (id, handled_request) = (self.id.clone(), self.handled_redeploy_request.clone());
+        let (id, handled_request) = (self.id.clone(), self.handled_retry_request.clone());
         Ok(StagedState { id, handled_request, ..state })
     }
 
     /// Stores what the operator remembers.
     pub fn remember(&mut self, state: &StagedState) {
         self.id.clone_from(&state.id);
-        self.handled_redeploy_request.clone_from(&state.handled_request);
+        self.handled_retry_request.clone_from(&state.handled_request);
         let is_empty = StagedState { id: None, handled_request: None, ..state.clone() } == StagedState::default();
         self.state = if is_empty { None } else { state::text(state) };
     }
@@ -168,7 +168,7 @@ impl ConnectorStagedStatus {
     /// Returns when the operation in progress began; `None`: none is in progress.
     pub fn running_since(&self) -> Option<Timestamp> {
         let state = self.remembered().ok()?;
-        let reviewed = state.preview.is_some() && self.previewable == Some(PreviewPermission::Pending);
+        let reviewed = state.preview.is_some() && self.preview == Some(PreviewPermission::Pending);
         let is_busy = reviewed || self.connector_status.as_deref() == Some("Processing");
         Some(state.call.filter(|call| call.open || is_busy)?.at)
     }
@@ -214,7 +214,7 @@ mod tests {
             ("granted to another client", false, "Granted", "2", Ok(5)),
             ("granted for another tag", true, "Granted", "1", Err("Sending")),
             ("pending", true, "Pending", "2", Err("Sending")),
-            ("not to be requested", false, "NotRequested", "2", Err("set previewable: true there")),
+            ("not to be requested", false, "NotRequested", "2", Err("set preview: Request there")),
         ] {
             let url = "https://example.com/kit.git";
             let state =
@@ -223,10 +223,10 @@ mod tests {
                 "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectorStaged", "metadata": {"name": "kit"},
                 "spec": {
                     "projectRef": {"name": "shop"}, "key": "kit", "name": "Kit", "creator": {"email": "dev@example.com"},
-                    "repository": {"url": url, "tag": "2"}, "previewable": previewable,
+                    "repository": {"url": url, "tag": "2"}, "preview": if previewable { "Request" } else { "Never" },
                 },
                 "status": {
-                    "observedGeneration": 1, "id": "one", "previewable": permission, "state": state.to_string(),
+                    "observedGeneration": 1, "id": "one", "preview": permission, "state": state.to_string(),
                     "conditions": [{
                         "type": "Ready", "status": "Unknown", "reason": "Updating", "message": "Sending",
                         "lastTransitionTime": "2026-01-01T00:00:00Z",

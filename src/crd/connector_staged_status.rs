@@ -43,7 +43,7 @@ pub struct ConnectorStagedStatus {
     /// Permission to deploy the connector as a preview. Granted: it may be deployed. Refused: it may not. Pending: the
     /// service is reviewing the request. NotRequested: the permission was not requested. Unknown: a value that this
     /// version of the operator does not know.
-    pub previewable: Option<PreviewPermission>,
+    pub preview: Option<PreviewPermission>,
     /// Tag that was published last.
     pub published_tag: Option<String>,
     /// Findings about publishing, newest first; 20 at most, and as many as fit into 8 KiB.
@@ -58,9 +58,9 @@ pub struct ConnectorStagedStatus {
     /// Last value of the annotation connect-operator.io/reconcile-requested-at that was handled.
     #[schemars(length(max = 256))]
     pub handled_reconcile_request: Option<String>,
-    /// Last value of the annotation connect-operator.io/redeploy-requested-at that was handled.
+    /// Last value of the annotation connect-operator.io/retry-requested-at that was handled.
     #[schemars(length(max = 256))]
-    pub handled_redeploy_request: Option<String>,
+    pub handled_retry_request: Option<String>,
     /// What the operator remembers, for itself only. Not part of the API: do not read it, and do not change it.
     #[schemars(length(max = STATE_LENGTH))]
     pub state: Option<String>,

@@ -42,17 +42,17 @@ pub struct OutputKey {
     /// Name of the application.
     #[schemars(length(min = 2, max = 256), regex(pattern = schema::KEY_PATTERN))]
     pub application_name: String,
-    /// Value of the key. url: the URL of an application that has one, such as a service. topic: the topic of an event
+    /// Value of the key. URL: the URL of an application that has one, such as a service. Topic: the topic of an event
     /// application.
     pub output: Output,
 }
 
 /// An output of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
 #[schemars(transform = schema::leave_description_to_the_field)]
 pub enum Output {
     /// URL of the application.
+    #[serde(rename = "URL")]
     Url,
     /// Topic of the application.
     Topic,

@@ -19,6 +19,7 @@ pub enum ReadyWhen {
 /// Resources that the scripts of the connector create in the project.
 #[serde_with::apply(Vec => #[serde(default, skip_serializing_if = "Vec::is_empty")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new(
     "(has(self.extensions) && self.extensions.size() > 0) || (has(self.subscriptions) && \
         self.subscriptions.size() > 0)")
@@ -43,6 +44,7 @@ pub struct Verify {
 
 /// A resource that a script creates.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct VerifiedResource {
     /// Key of the resource: 2 to 256 letters, digits, underscores and hyphens. Example: tax-cart-check.
     #[schemars(length(min = 2, max = 256), regex(pattern = KEY_PATTERN))]
@@ -50,5 +52,5 @@ pub struct VerifiedResource {
     /// Name of the application that the resource must point to. Default: any application of the deployment.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 256), regex(pattern = KEY_PATTERN))]
-    pub application: Option<String>,
+    pub application_name: Option<String>,
 }

@@ -174,7 +174,7 @@ async fn the_demo_stays_up_and_the_commands_that_it_prints_work() {
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{output:?}");
     for shown in [
-        "demo-connector   Deployed   True",
+        "demo-connector   1         True",
         "API_TOKEN",
         "default_tax",
         "└─ ConnectorDeployment/tax",

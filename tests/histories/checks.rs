@@ -48,7 +48,7 @@ impl CheckShape {
             json!({"url": "http://127.0.0.1:8787"}),
         ];
         let expect = [Value::Null, json!({"body": r#"{"ok": true}"#}), json!({"status": 500})];
-        let from = json!({"name": "Cookie", "secretKeyRef": {"name": "tokens", "key": "token"}});
+        let from = json!({"name": "Cookie", "valueFrom": {"secretKeyRef": {"name": "tokens", "key": "token"}}});
         let (host, reads) = (usize::from(self.host) % 4, method == "GET");
         json!({
             "projectRef": (host == 1).then(|| json!({"name": PROJECT_NAME})),
@@ -58,8 +58,8 @@ impl CheckShape {
             "locale": "en-GB",
             "extensionVersion": format!("1.{}.0", self.extension),
             "expect": expect[usize::from(self.expect) % 3],
-            "headersFrom": self.header.then(|| json!([from])),
-            "after": self.after.then(|| json!({"deploymentRef": {"name": FOLLOWED}})),
+            "headers": self.header.then(|| json!([from])),
+            "deploymentRef": self.after.then(|| json!({"name": FOLLOWED})),
             "interval": reads.then(|| format!("{INTERVAL}s")),
             "suspend": self.suspend.then_some(true),
         })

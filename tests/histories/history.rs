@@ -73,7 +73,7 @@ pub(crate) struct Shape {
     pub(crate) retry: u8,
     /// The global value; 0: none.
     pub(crate) shop: u8,
-    /// `removedValues: Recreate`.
+    /// `removedValuesPolicy: Recreate`.
     pub(crate) recreate: bool,
     /// `outputs`.
     pub(crate) outputs: bool,

@@ -9,7 +9,7 @@ use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatu
 use connect_operator::crd::connector_staged_status::ConnectorStagedStatus;
 use connect_operator::crd::{
     AdoptionPolicy, ConnectorDeployment, ConnectorStaged, DriftPolicy, ManagementPolicy, PreviewPermission,
-    RemovedValues, UpdatePolicy,
+    RemovedValuesPolicy, UpdatePolicy,
 };
 use connect_operator::names;
 use connect_operator::operator::deployment::intent;
@@ -76,7 +76,7 @@ fn unfollowed(simulation: &Simulation, cluster: &Cluster) -> Option<String> {
         let staged = cluster.get(&Key::new(Kind::Staged, &key.namespace, name))?;
         let parsed = ConnectorStaged::deserialize(&**staged).expect("a stored object has its kind");
         let may = |status: &ConnectorStagedStatus| {
-            conditions::is_ready(&status.conditions) && status.previewable == Some(PreviewPermission::Granted)
+            conditions::is_ready(&status.conditions) && status.preview == Some(PreviewPermission::Granted)
         };
         let status = parsed.status.filter(may).unwrap_or_default();
         let deployable = status.remembered().ok().and_then(|state| state.deployable);
@@ -214,7 +214,7 @@ fn resource(
         return None;
     }
     // Nothing is deleted that could not be created again.
-    let recreates = object.spec.removed_values == RemovedValues::Recreate;
+    let recreates = object.spec.removed_values_policy == RemovedValuesPolicy::Recreate;
     if missing && recreates && reason == "ConnectorVersionUnavailable" {
         return None;
     }
@@ -230,7 +230,7 @@ fn resource(
             .or_else(|| conflict(cluster, object));
     };
     let Some(state) = checker.truth.now(id) else {
-        let stays = object.spec.drift.policy != DriftPolicy::Correct || reason == "KeyTaken";
+        let stays = object.spec.drift_policy != DriftPolicy::Correct || reason == "KeyTaken";
         let reported = ["RemoteDisappeared", "KeyTaken"].contains(&reason);
         return (!(stays && reported)).then(|| "its deployment disappeared".to_owned());
     };
@@ -257,7 +257,7 @@ fn resource(
     if requested.is_some_and(|requested| status.handled_redeploy_request.as_ref() != Some(requested)) {
         return Some("a redeploy request is not served".to_owned());
     }
-    let corrects = object.spec.drift.policy == DriftPolicy::Correct;
+    let corrects = object.spec.drift_policy == DriftPolicy::Correct;
     let unverified = conditions::is_true(&status.conditions, names::SECRETS_UNVERIFIED);
     let plain_now = state.plain_is(&checker.due(&object.uid().unwrap_or_default(), &status, wanted, state));
     let plain = (state.foreign_visible && !corrects) || plain_now;

@@ -97,7 +97,7 @@ pub(crate) fn spec(resource: Resource, shape: Shape) -> Value {
         }));
     }
     let shop = json!({"standardConfiguration": [{"key": "SHOP_NAME", "value": format!("shop-{}", shape.shop)}]});
-    let output = json!({"key": "url", "applicationName": APPLICATION, "output": "url"});
+    let output = json!({"key": "url", "applicationName": APPLICATION, "output": "URL"});
     let outputs = json!({"configMap": {"name": format!("{}-outputs", resource.name), "keys": [output]}});
     let version = (shape.version > 0 && !shape.latest).then_some(shape.version);
     let policy = shape.latest.then_some("Latest");
@@ -111,8 +111,8 @@ pub(crate) fn spec(resource: Resource, shape: Shape) -> Value {
         "adoptionPolicy": if shape.adopt { "Adopt" } else { "Never" },
         "deletionPolicy": if shape.orphan { "Orphan" } else { "Delete" },
         "managementPolicy": if shape.observe { "ObserveOnly" } else { "Full" },
-        "drift": {"policy": if shape.correct { "Correct" } else { "Detect" }},
-        "removedValues": if shape.recreate { "Recreate" } else { "Retain" },
+        "driftPolicy": if shape.correct { "Correct" } else { "Detect" },
+        "removedValuesPolicy": if shape.recreate { "Recreate" } else { "Retain" },
         "outputs": shape.outputs.then_some(outputs),
     })
 }

@@ -164,7 +164,7 @@ async fn a_staged_connector_is_planned_without_a_cluster() {
         "ConnectorStaged",
         "kit",
         &json!({"projectRef": {"name": "shop"}, "key": "kit", "name": "Kit",
-        "creator": {"email": "dev@example.com"}, "integrationTypes": ["tax"], "previewable": true,
+        "creator": {"email": "dev@example.com"}, "integrationTypes": ["tax"], "preview": "Request",
         "repository": {"url": "https://github.com/example/demo-kit.git", "tag": "1.0.0"}}),
     );
     let mut follower = tax(&json!("info"));

@@ -98,7 +98,7 @@ fn spec(project: &ProjectRef, key: &str, staged: &ConnectorStaged) -> Value {
         spec["documentationUrl"] = json!(url);
     }
     if staged.is_previewable == IsPreviewable::Yes {
-        spec["previewable"] = json!(true);
+        spec["preview"] = json!("Request");
     }
     spec["adoptionPolicy"] = json!("Adopt");
     spec["suspend"] = json!(true);
@@ -141,7 +141,7 @@ mod tests {
                     "creator": {"email": "dev@example.com", "company": "Example"},
                     "repository": {"url": "https://example.com/kit.git", "tag": "v2"}, "integrationTypes": ["tax"],
                     "supportedRegions": ["us-east-2.aws"], "privateProjects": ["us-east-2.aws:shop"],
-                    "documentationUrl": "https://example.com", "previewable": true, "adoptionPolicy": "Adopt", "suspend": true,
+                    "documentationUrl": "https://example.com", "preview": "Request", "adoptionPolicy": "Adopt", "suspend": true,
                 },
             })
         );

@@ -309,7 +309,7 @@ fn rest(
         return Ok(());
     }
     if drifted {
-        outcome.notes.push("visible values drifted at the remote; see spec.drift.policy".to_owned());
+        outcome.notes.push("visible values drifted at the remote; see spec.driftPolicy".to_owned());
     }
     if let Ok(desired) = inputs.desired {
         outcome.differences = compare(inputs, true, stage, desired);

@@ -167,12 +167,12 @@ fn operations_in_progress_and_failures_are_taken_into_account() {
         base[part] = change.clone();
         base
     };
-    let correct = json!({"drift": {"policy": "Correct"}});
+    let correct = json!({"driftPolicy": "Correct"});
     let asked = json!({"annotations": {names::REDEPLOY_REQUESTED_AT: "now"}});
     let asked_note = format!("the annotation {} requests a redeploy", names::REDEPLOY_REQUESTED_AT);
     let [deployed, drifted] = ["info", "debug"].map(|level| record("Deployed", level));
     let failed = record("Failed", "info");
-    let drift_note = "visible values drifted at the remote; see spec.drift.policy";
+    let drift_note = "visible values drifted at the remote; see spec.driftPolicy";
     let unknown = json!({"generation": 1, "outcome": "Deployed", "serves": true, "at": "1970-01-01T00:00:00Z"});
     let unknown = ours(json!({"applied": unknown}));
     let unknown_note = "the values that were applied last are not known, so all values are sent again";
@@ -211,7 +211,8 @@ fn operations_in_progress_and_failures_are_taken_into_account() {
 
 #[test]
 fn a_url_of_an_application_is_known_after_deployment() {
-    let from = json!({"applicationUrl": {"application": "service", "path": "/hook", "placeholder": "https://none"}});
+    let from =
+        json!({"applicationUrl": {"applicationName": "service", "path": "/hook", "placeholder": "https://none"}});
     let values = json!([{"key": "HOOK", "valueFrom": from}]);
     let spec = json!({"configurations": [{"applicationName": "service", "standardConfiguration": values}]});
     let later =

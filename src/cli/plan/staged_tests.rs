@@ -8,7 +8,7 @@ fn object(spec: &Value, status: Value) -> ConnectorStaged {
         "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectorStaged", "metadata": {"name": "kit", "generation": 2},
         "spec": {
             "projectRef": {"name": "shop"}, "key": "kit", "name": "Kit", "creator": {"email": "dev@example.com"},
-            "repository": {"url": "https://example.com/kit.git", "tag": "2"}, "previewable": true, "publish": "Private",
+            "repository": {"url": "https://example.com/kit.git", "tag": "2"}, "preview": "Request", "publishPolicy": "Private",
         },
     });
     for (name, value) in spec.as_object().into_iter().flatten() {
@@ -97,14 +97,14 @@ fn the_next_step_of_a_tag_is_planned() {
     // record; then what is planned, why not, and a text about it.
     for (case, spec, previewed, tag, patch, action, reason, more) in [
         ("new", "{}", "", "", "{}", Create, "", ""),
-        ("only staged", r#"{"previewable": false, "publish": "Never"}"#, "", "", "{}", Create, "", ""),
+        ("only staged", r#"{"preview": "Never", "publishPolicy": "Never"}"#, "", "", "{}", Create, "", ""),
         ("new, to be proven", after, "", "", "{}", Create, "", ""),
         ("unchanged", "{}", "2", "2", "{}", None, "", ""),
         ("unchanged and proven before", after, "2", "2", "{}", None, "", ""),
         ("another tag", "{}", "1", "1", "{}", Update, "", "tag 1 2"),
         ("another tag, to be proven", after, "1", "1", "{}", Update, "", "tag 1 2"),
         ("another name", r#"{"name": "Other"}"#, "2", "2", "{}", Update, "", "name Kit Other"),
-        ("to be certified", r#"{"publish": "Certified"}"#, "2", "2", "{}", Publish, "", ""),
+        ("to be certified", r#"{"publishPolicy": "Certified"}"#, "2", "2", "{}", Publish, "", ""),
         ("to be proven", after, "2", "2", draft, None, "", "only after this is proven: ActionCheck cart is missing"),
         ("owned by another client", "{}", "", "2", "{}", None, "KeyTaken", ""),
         ("adopted", r#"{"adoptionPolicy": "Adopt"}"#, "", "2", "{}", Preview, "", ""),

@@ -188,7 +188,7 @@ fn staged_of(resource: &Resource) -> Option<&str> {
 /// Returns the name of the existing `ConnectorDeployment` that a check follows.
 fn deployment_of<'a>(here: &[&'a Resource], resource: &'a Resource) -> Option<&'a str> {
     let Resource::Check(object) = resource else { return None };
-    let name = object.spec.after.as_ref()?.deployment_ref.name.as_str();
+    let name = object.spec.deployment_ref.as_ref()?.name.as_str();
     here.iter().any(|it| it.resource_type() == ResourceType::Deployment && it.name() == name).then_some(name)
 }
 

@@ -47,10 +47,11 @@ impl Change {
         }
     }
 
-    /// Returns the annotation that requests the change, if it is one that the operator handles once.
-    pub(super) fn annotation(self) -> Option<&'static str> {
+    /// Returns the annotation that requests the change of a resource, if it is one that the operator handles once.
+    pub(super) fn annotation(self, of: ResourceType) -> Option<&'static str> {
         match self {
             Self::Reconcile => Some(names::RECONCILE_REQUESTED_AT),
+            Self::Redeploy if of == ResourceType::Staged => Some(names::RETRY_REQUESTED_AT),
             Self::Redeploy => Some(names::REDEPLOY_REQUESTED_AT),
             Self::Rerun => Some(names::RERUN_REQUESTED_AT),
             Self::Suspend | Self::Resume => None,
@@ -73,7 +74,11 @@ impl Change {
                 // A redeploy that the operator cannot send is not handled, so only a handled read proves that the
                 // conditions are newer than the request.
                 let read = followed && self == Self::Redeploy;
-                for name in self.annotation().into_iter().chain(read.then_some(names::RECONCILE_REQUESTED_AT)) {
+                for name in self
+                    .annotation(resource.resource_type())
+                    .into_iter()
+                    .chain(read.then_some(names::RECONCILE_REQUESTED_AT))
+                {
                     annotations[name] = json!(request);
                 }
                 patch["metadata"]["annotations"] = annotations;
@@ -140,6 +145,13 @@ mod tests {
                 &deployment,
                 true,
                 annotated(&[names::REDEPLOY_REQUESTED_AT, names::RECONCILE_REQUESTED_AT]),
+            ),
+            (
+                "a redeploy of a staged connector",
+                Change::Redeploy,
+                &staged(&json!({})),
+                false,
+                annotated(&[names::RETRY_REQUESTED_AT]),
             ),
             ("rerun", Change::Rerun, &check(&json!({})), true, annotated(&[names::RERUN_REQUESTED_AT])),
             ("suspend", Change::Suspend, &deployment, false, suspend(json!(true))),

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use crate::crd::{
     ActionCheck, AllowedNamespaces, ConnectProjectSpec, ConnectProjectStatus, ConnectorDeployment, ConnectorStaged,
-    LabelOperator, ManagementPolicy, NamespaceSelector, Publish, UpdatePolicy,
+    LabelOperator, ManagementPolicy, NamespaceSelector, PublishPolicy, UpdatePolicy,
 };
 use crate::operator::deployment::persisted::OperationState;
 use crate::operator::deployment::state;
@@ -58,7 +58,7 @@ fn deployment(object: &ConnectorDeployment, now: Timestamp, lines: &mut Lines) {
     }
     let urls = status.applications.iter().map(|it| {
         let place = it.url.as_deref().or(it.topic.as_deref()).or(it.schedule.as_deref()).unwrap_or("-");
-        format!("{} {place}", it.name)
+        format!("{} {place}", it.application_name)
     });
     lines.list("Applications", urls);
 }
@@ -92,11 +92,11 @@ fn in_progress(what: impl std::fmt::Debug, state: OperationState, attempt: u32, 
 fn staged(object: &ConnectorStaged, now: Timestamp, lines: &mut Lines) {
     let (spec, status) = (&object.spec, object.status.clone().unwrap_or_default());
     lines.add("Published", status.published_tag.as_deref().map_or("nothing".to_owned(), |tag| format!("tag {tag}")));
-    let preview = if spec.previewable { ", previewable" } else { "" };
-    let publish = match spec.publish {
-        Publish::Never => ", not published",
-        Publish::Private => ", published for private projects",
-        Publish::Certified => ", published after certification",
+    let preview = if spec.requests_preview() { ", previewable" } else { "" };
+    let publish = match spec.publish_policy {
+        PublishPolicy::Never => ", not published",
+        PublishPolicy::Private => ", published for private projects",
+        PublishPolicy::Certified => ", published after certification",
     };
     let repository = &spec.repository;
     lines.add("Wanted", format!("tag {} of {}{preview}{publish}", repository.tag, repository.url));
@@ -109,7 +109,7 @@ fn staged(object: &ConnectorStaged, now: Timestamp, lines: &mut Lines) {
         let id = status.id.as_deref().map(|id| format!(" (id {id})")).unwrap_or_default();
         let version = status.version.map(|version| format!(" version {version}")).unwrap_or_default();
         let place = status.remote.as_ref().map(|remote| format!(" in project {}", remote.project_key));
-        let preview = status.previewable.map(|it| format!(", preview permission {it:?}")).unwrap_or_default();
+        let preview = status.preview.map(|it| format!(", preview permission {it:?}")).unwrap_or_default();
         lines.add("Remote", format!("{}{id}{version}{}: {state}{preview}", spec.key, place.unwrap_or_default()));
     }
     if let Some(since) = status.running_since() {
@@ -158,7 +158,7 @@ fn requirements(selector: &NamespaceSelector) -> String {
 
 fn check(object: &ActionCheck, now: Timestamp, lines: &mut Lines) {
     let (spec, status) = (&object.spec, object.status.clone().unwrap_or_default());
-    let after = spec.after.as_ref().map(|after| format!(", after deployment/{}", after.deployment_ref.name));
+    let after = spec.deployment_ref.as_ref().map(|it| format!(", after deployment/{}", it.name));
     let method = serde_json::to_value(spec.method).ok().and_then(|it| it.as_str().map(ToOwned::to_owned));
     let (method, after) = (method.unwrap_or_default(), after.unwrap_or_default());
     lines.add("Wanted", format!("{method} {}/{}{after}", spec.action.namespace, spec.action.name));

@@ -275,7 +275,7 @@ impl Resource {
             Self::Project(_) | Self::ClusterProject(_) => None,
             Self::Staged(object) => object.status.as_ref().and_then(|status| match annotation {
                 names::RECONCILE_REQUESTED_AT => status.handled_reconcile_request.as_ref(),
-                names::REDEPLOY_REQUESTED_AT => status.handled_redeploy_request.as_ref(),
+                names::RETRY_REQUESTED_AT => status.handled_retry_request.as_ref(),
                 _ => None,
             }),
             Self::Deployment(object) => object.status.as_ref().and_then(|status| match annotation {

@@ -82,6 +82,7 @@ fn requests(resource: &Resource, lines: &mut Lines) {
     let all = [
         ("reconcile", names::RECONCILE_REQUESTED_AT),
         ("redeploy", names::REDEPLOY_REQUESTED_AT),
+        ("retry", names::RETRY_REQUESTED_AT),
         ("rerun", names::RERUN_REQUESTED_AT),
     ];
     let pending = all.into_iter().filter_map(|(what, annotation)| {
@@ -115,7 +116,7 @@ fn conditions(resource: &Resource, view: &View<'_>) -> Vec<Vec<String>> {
 /// Returns the entries of a report, each on a line.
 pub(in crate::cli) fn findings(report: &[ReportEntry]) -> impl Iterator<Item = String> {
     report.iter().map(|entry| {
-        let place = entry.application.as_deref().map(|name| format!(" in {name}")).unwrap_or_default();
+        let place = entry.application_name.as_deref().map(|name| format!(" in {name}")).unwrap_or_default();
         let message = entry.message.as_deref().map(|message| format!(": {message}")).unwrap_or_default();
         format!("{}{place}: {}{message}", entry.entry_type, entry.title)
     })

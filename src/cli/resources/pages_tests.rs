@@ -19,14 +19,14 @@ fn a_deployment_has_a_page() {
         "deploymentStatus": "Deployed", "id": "d-1", "key": "shop_tax", "version": 5, "region": "europe-west1.gcp",
         "connector": {"id": "c-1", "key": "demo-connector", "version": 2, "tag": "v1.2.0"},
         "remote": {"apiUrl": "https://connect.example.com", "projectKey": "my-shop"},
-        "applications": [{"name": "service", "url": "https://service.example.com"}, {"name": "job", "schedule": "* * * * *"}],
+        "applications": [{"applicationName": "service", "url": "https://service.example.com"}, {"applicationName": "job", "schedule": "* * * * *"}],
         "state": json!({"v": 1, "applied":
             {"generation": 3, "outcome": "Deployed", "serves": true, "at": "2026-11-23T08:32:00Z"}}).to_string(),
     });
     let mut failed = live.clone();
     failed["conditions"] = conditions(("False", "RedeployFailed", "Stalled"));
     failed["report"] =
-        json!([{"type": "Error", "title": "Build", "message": "no\u{1b}[2Jway", "application": "service"}]);
+        json!([{"type": "Error", "title": "Build", "message": "no\u{1b}[2Jway", "applicationName": "service"}]);
     for (case, change, expected) in [
         (
             "not observed",
@@ -98,7 +98,7 @@ fn every_other_kind_has_a_page() {
         "spec": {"suspend": true, "publishAfter": {"deploymentRef": {"name": "kit-preview"}, "checkRefs": [{"name": "cart"}]}},
         "status": {
             "observedGeneration": 3, "conditions": conditions(("False", "Suspended", "Suspended")),
-            "connectorStatus": "Draft", "id": "s-1", "version": 4, "previewable": "Granted", "publishedTag": "v1",
+            "connectorStatus": "Draft", "id": "s-1", "version": 4, "preview": "Granted", "publishedTag": "v1",
             "remote": {"apiUrl": "https://connect.example.com", "projectKey": "my-shop"},
             "publishingReport": [{"type": "Warning", "title": "Slow"}],
         },
@@ -111,7 +111,7 @@ fn every_other_kind_has_a_page() {
         },
     }));
     let check = check(&json!({
-        "spec": {"after": {"deploymentRef": {"name": "tax"}}},
+        "spec": {"deploymentRef": {"name": "tax"}},
         "status": {
             "observedGeneration": 3, "conditions": conditions(("False", "CheckFailed", "Stalled")),
             "checkedAt": "2026-11-23T09:00:00Z", "httpStatus": 500, "durationMs": 12, "outcome": "Failed",
@@ -131,7 +131,7 @@ Publish after:   deployment/kit-preview, check/cart
 Remote:          kit (id s-1) version 4 in project my-shop: Draft, preview permission Granted
 Notices:         Suspended: because
 Last report:     Warning: Slow
-Next step:       A change is not sent because suspend is true: set it to false to send the change.
+Next step:       Nothing is sent because suspend is true, not even when the resource is deleted: set it to false to go on. To delete the resource and keep what it deployed, set deletionPolicy: Orphan.
                  p resume staged/kit --namespace shop
 ",
         ),
@@ -159,7 +159,7 @@ Ready:       False (CheckFailed) for 2m
 Message:     because
 Wanted:      GET cart/getCart, after deployment/tax
 Last call:   2m ago, HTTP status 500 after 12 ms: Failed
-Next step:   The response of the action is not as expected, and the operator does not repeat a POST or PUT: correct what the message names, then request a rerun with connect-operator rerun, change the spec, or have the deployment in spec.after applied again.
+Next step:   The response of the action is not as expected, and the operator does not repeat a POST or PUT: correct what the message names, then request a rerun with connect-operator rerun, change the spec, or have the deployment in spec.deploymentRef applied again.
              p rerun check/cart --namespace shop
 ",
         ),
@@ -219,7 +219,7 @@ fn forest() -> Vec<Resource> {
     let mut oms = named("oms");
     oms["spec"] = json!({"projectRef": {"name": "nowhere"}, "suspend": true});
     let mut after = named("after-tax");
-    after["spec"] = json!({"after": {"deploymentRef": {"name": "tax"}}, "projectRef": {"name": "shop"}});
+    after["spec"] = json!({"deploymentRef": {"name": "tax"}, "projectRef": {"name": "shop"}});
     after["status"] =
         json!({"observedGeneration": 3, "conditions": conditions(("True", "CheckPassed", "")), "httpStatus": 200});
     let mut of_project = named("of-project");

@@ -52,7 +52,8 @@ impl Goal<'_> {
         let (done, read) = match self {
             Self::Ready => (true, true),
             Self::Handled { change, value } => {
-                let done = change.annotation().is_none_or(|annotation| handled(annotation, value));
+                let done =
+                    change.annotation(resource.resource_type()).is_none_or(|annotation| handled(annotation, value));
                 // The status is newer than the request, although the request may not be handled.
                 (done, done || handled(names::RECONCILE_REQUESTED_AT, value))
             }
@@ -143,7 +144,8 @@ mod tests {
         let mut suspended = status("False Suspended", READ);
         suspended["spec"] = json!({"suspend": true});
         let mut reported: Value = serde_json::from_str(BOTH).expect("JSON");
-        reported["report"] = json!([{"type": "Error", "title": "No", "message": "a\u{1b}b", "application": "service"}]);
+        reported["report"] =
+            json!([{"type": "Error", "title": "No", "message": "a\u{1b}b", "applicationName": "service"}]);
         let reported = reported.to_string();
         for (case, resource, expected) in [
             ("no status", deployment(&json!({"status": null})), WAITING),
@@ -182,7 +184,8 @@ mod tests {
 
     #[test]
     fn only_the_status_of_the_current_generation_counts() {
-        let entry = |title: &str| json!([{"type": "Error", "title": title, "message": "so", "application": "service"}]);
+        let entry =
+            |title: &str| json!([{"type": "Error", "title": title, "message": "so", "applicationName": "service"}]);
         let more = json!({"report": entry("No")}).to_string();
         let old = json!({"observedGeneration": 2, "report": entry("No")}).to_string();
         let both = json!({"publishingReport": entry("Publishing"), "previewableReport": entry("Preview")}).to_string();

@@ -71,8 +71,9 @@ pub(in crate::cli) enum Request {
     Reconcile(Awaited),
     /// Redeploy once with the current values.
     ///
-    /// Sets the annotation connect-operator.io/redeploy-requested-at. A ConnectorStaged repeats the step that was refused
-    /// or failed: its create or update, the request for the preview permission, or publishing.
+    /// Sets the annotation connect-operator.io/redeploy-requested-at. On a ConnectorStaged, it sets retry-requested-at, which
+    /// repeats the step that was refused or failed: its create or update, the request for the preview permission, or
+    /// publishing.
     #[command(after_long_help = REDEPLOY_EXAMPLES, mut_arg("resources", of(Change::Redeploy)))]
     Redeploy(Awaited),
     /// Call the action of an ActionCheck exactly once more.

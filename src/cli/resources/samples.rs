@@ -15,7 +15,7 @@ pub(super) fn deployment(change: &Value) -> Resource {
 pub(super) fn staged(change: &Value) -> Resource {
     let spec = json!({
         "projectRef": {"name": "shop"}, "key": "kit", "name": "Kit", "creator": {"email": "dev@example.com"},
-        "repository": {"url": "https://example.com/kit.git", "tag": "v2"}, "previewable": true, "publish": "Private",
+        "repository": {"url": "https://example.com/kit.git", "tag": "v2"}, "preview": "Request", "publishPolicy": "Private",
     });
     resource(ResourceType::Staged, "kit", &spec, change)
 }

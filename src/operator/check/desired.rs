@@ -19,7 +19,7 @@ pub struct Desired {
     pub action: Action,
 }
 
-/// Builds the call. `frontend`: that of the spec, completed from its project; `headers`: those of `headersFrom`, with
+/// Builds the call. `frontend`: that of the spec, completed from its project; `headers`: those of the spec, with
 /// their values.
 ///
 /// # Errors

@@ -53,7 +53,7 @@ pub async fn reconcile(object: Arc<ActionCheck>, context: Arc<Context>) -> Recon
     match Box::pin(run.reconcile()).await {
         Ok((again, ended)) => {
             // Nothing here follows the deployment of another install.
-            let is_elsewhere = run.object.spec.after.is_some() && context.settings.scope.is_shard();
+            let is_elsewhere = run.object.spec.deployment_ref.is_some() && context.settings.scope.is_shard();
             let again = again.into_iter().chain(is_elsewhere.then_some(OTHER_SHARD_AGAIN)).min();
             context.requeue_timers.set(&object_ref, again);
             ended

@@ -26,8 +26,9 @@ use crate::operator::reporting::reason::Reason;
 
 /// Returns the objects that a spec names.
 pub(super) fn references(spec: &ActionCheckSpec) -> BTreeSet<Reference> {
-    let secrets = spec.headers_from.iter().map(|header| (Named::Secret, header.secret_key_ref.name.clone()));
-    let after = spec.after.iter().map(|after| (Named::Deployment, after.deployment_ref.name.clone()));
+    let sources = spec.headers.iter().filter_map(|header| header.value_from.as_ref());
+    let secrets = sources.map(|from| (Named::Secret, from.secret_key_ref.name.clone()));
+    let after = spec.deployment_ref.iter().map(|deployment| (Named::Deployment, deployment.name.clone()));
     let project = spec.project_ref.iter().map(Named::project);
     secrets.chain(after).chain(project).collect()
 }
@@ -90,8 +91,8 @@ pub(in crate::operator) fn spec_digest(spec: &ActionCheckSpec) -> String {
 pub(super) async fn cause(context: &Context, namespace: &str, object: &ActionCheck) -> Result<CheckedFor, Stopped> {
     let last = object.status.as_ref().and_then(|status| status.checked_for.as_ref());
     let own = own_cause(object, last);
-    let Some(after) = &object.spec.after else { return Ok(own) };
-    let name = &after.deployment_ref.name;
+    let Some(deployment) = &object.spec.deployment_ref else { return Ok(own) };
+    let name = &deployment.name;
     let waits = |message| ConditionUpdate::new(Reason::DeploymentNotReady, message);
     let api = Api::<ConnectorDeployment>::namespaced(context.client.clone(), namespace);
     let deployment = api.get_opt(name).await?;
@@ -111,7 +112,7 @@ fn applied(deployment: &ConnectorDeployment, own: CheckedFor) -> Option<CheckedF
     Some(CheckedFor { deployment_digest, deployment_applied_at: Some(at), ..own })
 }
 
-/// Returns the headers of `headersFrom` with their values.
+/// Returns the additional headers with their values.
 pub(super) async fn headers(
     context: &Context,
     namespace: &str,
@@ -120,9 +121,14 @@ pub(super) async fn headers(
     let mut headers = Vec::new();
     // Read each Secret once, however many headers use it.
     let mut secrets = BTreeMap::new();
-    for wanted in &spec.headers_from {
-        let (name, key) = (&wanted.secret_key_ref.name, &wanted.secret_key_ref.key);
-        let field = format!("header {} of spec.headersFrom", wanted.name);
+    for wanted in &spec.headers {
+        let Some(from) = &wanted.value_from else {
+            let value = SecretString::from(wanted.value.clone().unwrap_or_default());
+            headers.push(ExtraHeader { name: wanted.name.clone(), value });
+            continue;
+        };
+        let (name, key) = (&from.secret_key_ref.name, &from.secret_key_ref.key);
+        let field = format!("header {} of spec.headers", wanted.name);
         let secret = match secrets.entry(name) {
             Entry::Occupied(read) => read.into_mut(),
             Entry::Vacant(unread) => {

@@ -43,7 +43,7 @@ impl UrlValue {
     #[must_use]
     pub fn of(item: Item, from: &ApplicationUrl) -> Self {
         let path = from.path.clone().unwrap_or_default();
-        Self { item, application: from.application.clone(), path, is_awaited: true }
+        Self { item, application: from.application_name.clone(), path, is_awaited: true }
     }
 }
 

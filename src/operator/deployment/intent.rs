@@ -12,8 +12,8 @@ use super::persisted::{ConnectorName, Identity};
 use super::status::DesiredIdentity;
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{
-    AdoptionPolicy, ConnectorDeployment, DeletionPolicy, DeploymentType, DriftPolicy, ManagementPolicy, RemovedValues,
-    StagedConnector, UpdatePolicy,
+    AdoptionPolicy, ConnectorDeployment, DeletionPolicy, DeploymentType, DriftPolicy, ManagementPolicy,
+    RemovedValuesPolicy, StagedConnector, UpdatePolicy,
 };
 use crate::names;
 use crate::operator::context::Project;
@@ -73,7 +73,7 @@ pub fn identity_in(object: &ConnectorDeployment, remote: RemoteIdentity, region:
 /// Returns the values whose changes outside of this resource are accepted.
 #[must_use]
 pub fn ignored(object: &ConnectorDeployment) -> BTreeSet<Item> {
-    let ignored = object.spec.drift.ignore.iter();
+    let ignored = object.spec.drift_ignore.iter();
     ignored.map(|value| Item::standard(value.application_name.as_deref().unwrap_or(GLOBAL), &value.key)).collect()
 }
 
@@ -186,8 +186,8 @@ pub fn intent(
         adopt: spec.adoption_policy == AdoptionPolicy::Adopt,
         observe_only: spec.management_policy == ManagementPolicy::ObserveOnly,
         suspended: spec.suspend,
-        correct_drift: spec.drift.policy == DriftPolicy::Correct,
-        recreate: spec.removed_values == RemovedValues::Recreate,
+        correct_drift: spec.drift_policy == DriftPolicy::Correct,
+        recreate: spec.removed_values_policy == RemovedValuesPolicy::Recreate,
         version: version(object, latest),
     }
 }

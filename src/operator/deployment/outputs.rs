@@ -14,8 +14,8 @@ use kube::{Resource, ResourceExt};
 use serde_json::json;
 
 use crate::crd::{ConnectorDeployment, Output, OutputKey, Outputs};
-use crate::operator::cluster::objects::patch::{merge_patch, patch_params, post_params};
 use crate::names;
+use crate::operator::cluster::objects::patch::{merge_patch, patch_params, post_params};
 use crate::operator::context::Context;
 use crate::operator::object_ref::Kind;
 use crate::operator::reporting::conditions::ConditionUpdate;

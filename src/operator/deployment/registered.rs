@@ -69,7 +69,7 @@ impl Registered {
         let before = state.applied.and_then(|applied| applied.connector_version);
         // What did not move the deployment once is not sent again.
         let moved = version.follow && state.followed.is_some() && state.followed == version.latest;
-        let corrects = object.spec.drift.policy == DriftPolicy::Correct;
+        let corrects = object.spec.drift_policy == DriftPolicy::Correct;
         (version.rises(running, before) && !moved) || (corrects && version.restores(running, before))
     }
 

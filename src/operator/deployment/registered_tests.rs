@@ -72,7 +72,7 @@ fn the_latest_version_is_that_of_a_published_connector_or_since_which_a_staged_o
 #[test]
 fn rule_14_the_declarations_are_those_of_the_version_that_will_run() {
     let latest = json!({"connector": {"key": "tax", "updatePolicy": "Latest"}});
-    let correct = json!({"drift": {"policy": "Correct"}});
+    let correct = json!({"driftPolicy": "Correct"});
     let old = Some(&["old"][..]);
     let new = Some(&["new"][..]);
     let rolled_back = || Some(record(1, old, &[]));

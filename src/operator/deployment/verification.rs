@@ -63,7 +63,7 @@ fn wanted(verify: &Verify) -> impl Iterator<Item = (ResourceName, Option<&str>)>
     let subscriptions = verify.subscriptions.iter().map(|wanted| (ResourceKind::Subscription, wanted));
     extensions.chain(subscriptions).map(|(kind, wanted)| {
         let name = ResourceName { kind, key: wanted.key.clone() };
-        (name, wanted.application.as_deref())
+        (name, wanted.application_name.as_deref())
     })
 }
 

@@ -24,7 +24,7 @@ fn record(url: Option<&str>, topic: Option<&str>) -> Deployment {
 }
 
 fn verify(kind: ResourceKind, application: Option<&str>) -> Verify {
-    let wanted = vec![VerifiedResource { key: "tax".into(), application: application.map(str::to_owned) }];
+    let wanted = vec![VerifiedResource { key: "tax".into(), application_name: application.map(str::to_owned) }];
     match kind {
         ResourceKind::Extension => Verify { extensions: wanted, ..Verify::default() },
         ResourceKind::Subscription => Verify { subscriptions: wanted, ..Verify::default() },
@@ -102,8 +102,8 @@ fn a_subscription_must_send_to_a_topic_of_the_deployment() {
 #[test]
 fn all_findings_are_reported_and_the_first_in_order_is_the_reason() {
     let verify = Verify {
-        extensions: vec![VerifiedResource { key: "cart".into(), application: None }],
-        subscriptions: vec![VerifiedResource { key: "orders".into(), application: None }],
+        extensions: vec![VerifiedResource { key: "cart".into(), application_name: None }],
+        subscriptions: vec![VerifiedResource { key: "orders".into(), application_name: None }],
         credentials_ref: None,
     };
     let good = || there(&json!({"type": "HTTP", "url": SERVICE}));

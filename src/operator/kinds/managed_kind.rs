@@ -105,7 +105,7 @@ pub fn user_changes<K: ManagedKind>(object: &K) -> u64 {
     (needs_it && !has_finalizer(object)).hash(&mut hasher);
     // Every install watches all projects; its labels say which one manages a project.
     K::KIND.is_project().then(|| object.labels()).hash(&mut hasher);
-    for name in [names::REDEPLOY_REQUESTED_AT, names::RECONCILE_REQUESTED_AT, names::RERUN_REQUESTED_AT] {
+    for name in names::REQUESTS {
         meta.annotations.as_ref().and_then(|annotations| annotations.get(name)).hash(&mut hasher);
     }
     hasher.finish()

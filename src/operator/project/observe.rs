@@ -161,7 +161,7 @@ pub fn settings(spec: &ConnectProjectSpec, name: &str, secret: &Secret) -> Resul
         client_id: String::new(),
         client_secret: SecretString::default(),
         scopes: None,
-        requests_per_second: Rate::of(spec.requests_per_second),
+        requests_per_second: Rate::per_second(spec.requests_per_second),
     };
     with_credentials(settings, &spec.credentials_secret_ref, CREDENTIALS_FIELD, name, secret)
 }

@@ -22,7 +22,7 @@ pub fn newest(findings: &[Finding], masker: Option<&Masker>) -> Vec<ReportEntry>
         entry_type: cut(finding.kind.as_str(), 64),
         title: shown(&finding.title).unwrap_or_else(|| LEFT_OUT.to_owned()),
         message: finding.message.as_deref().and_then(shown),
-        application: finding.application.as_deref().map(|name| cut(name, 256)),
+        application_name: finding.application.as_deref().map(|name| cut(name, 256)),
         created_at: finding.created_at.parse::<Timestamp>().ok().map(|at| Time(whole_seconds(at))),
     };
     findings.into_iter().map(entry).collect()
@@ -46,7 +46,7 @@ pub fn errors(report: &[ReportEntry]) -> Vec<String> {
 }
 
 fn line(entry: &ReportEntry) -> String {
-    let place = entry.application.as_deref().map(|name| format!("{name}: ")).unwrap_or_default();
+    let place = entry.application_name.as_deref().map(|name| format!("{name}: ")).unwrap_or_default();
     let more = entry.message.as_deref().map(|message| format!(" ({message})")).unwrap_or_default();
     format!("{place}{}{more}", entry.title)
 }

@@ -9,7 +9,7 @@ use super::call::Response;
 use super::desired;
 use super::observed::Observed;
 use super::state::{CallKind, StagedCall};
-use crate::crd::{ConnectorStagedSpec, Publish};
+use crate::crd::{ConnectorStagedSpec, PublishPolicy};
 
 /// The result of a call.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub(super) async fn send(
         }
         CallKind::Preview => update(vec![ConnectorUpdateAction::UpdatePreviewable]).await,
         CallKind::Publish => {
-            let certification = spec.publish == Publish::Certified;
+            let certification = spec.publish_policy == PublishPolicy::Certified;
             update(vec![ConnectorUpdateAction::Publish { certification }]).await
         }
         CallKind::Delete => api.discard(&selector, send_before).await,

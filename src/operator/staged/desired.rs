@@ -10,7 +10,7 @@ use connect_api::model::{
 };
 use sha2::{Digest as _, Sha256};
 
-use crate::crd::{ConnectorStagedSpec, Publish};
+use crate::crd::{ConnectorStagedSpec, PublishPolicy};
 use crate::operator::values::digest::hex;
 
 /// Number of digits of a digest.
@@ -96,10 +96,10 @@ pub fn digest(draft: ConnectorStagedDraft) -> String {
 /// Returns a digest of what should be published, and how; `None`: nothing should be. `digest`: that of the connector.
 #[must_use]
 pub fn publication(spec: &ConnectorStagedSpec, digest: &str) -> Option<String> {
-    match spec.publish {
-        Publish::Never => None,
-        Publish::Private => Some(format!("private:{digest}")),
-        Publish::Certified => Some(format!("certified:{digest}")),
+    match spec.publish_policy {
+        PublishPolicy::Never => None,
+        PublishPolicy::Private => Some(format!("private:{digest}")),
+        PublishPolicy::Certified => Some(format!("certified:{digest}")),
     }
 }
 

@@ -78,8 +78,10 @@ fn each_difference_is_one_action_and_what_the_spec_leaves_out_is_none() {
 fn fields_that_the_spec_leaves_out_and_the_connector_has_are_retained() {
     let named = json!({"description": "All", "documentationUrl": "https://example.com/docs",
         "creator": {"company": "Example", "noOfContributors": 2}});
-    let empty = json!({"description": "", "documentationUrl": null, "creator": {"company": null, "noOfContributors": 0}});
-    let more = json!({"creator": {"name": "Dev", "title": "Dr", "logoUrl": "https://a.b/l", "supportUrl": "https://a.b"}});
+    let empty =
+        json!({"description": "", "documentationUrl": null, "creator": {"company": null, "noOfContributors": 0}});
+    let more =
+        json!({"creator": {"name": "Dev", "title": "Dr", "logoUrl": "https://a.b/l", "supportUrl": "https://a.b"}});
     for (case, change, there, expected) in [
         (
             "left out",
@@ -88,12 +90,7 @@ fn fields_that_the_spec_leaves_out_and_the_connector_has_are_retained() {
             &["description", "documentationUrl", "creator.company", "creator.noOfContributors"][..],
         ),
         ("named", named.clone(), json!({}), &[]),
-        (
-            "the others",
-            named,
-            more,
-            &["creator.name", "creator.title", "creator.logoUrl", "creator.supportUrl"],
-        ),
+        ("the others", named, more, &["creator.name", "creator.title", "creator.logoUrl", "creator.supportUrl"]),
         ("never set", json!({}), empty, &[]),
     ] {
         assert_eq!(changes(&spec(&change), &record(&there)).retained, expected, "{case}");

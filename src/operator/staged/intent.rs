@@ -5,7 +5,7 @@ use kube::ResourceExt;
 
 use super::desired;
 use super::state::DeletionPolicy;
-use crate::crd::{AdoptionPolicy, ConnectorStaged, Publish, StagedRepository};
+use crate::crd::{AdoptionPolicy, ConnectorStaged, PublishPolicy, StagedRepository};
 use crate::names;
 use crate::operator::reconcile::request;
 
@@ -29,9 +29,9 @@ pub struct Intent {
     pub adopt: bool,
     /// `suspend: true`.
     pub suspended: bool,
-    /// `previewable: true`.
+    /// `preview: Request`.
     pub previewable: bool,
-    /// `publish: Certified`.
+    /// `publishPolicy: Certified`.
     pub certified: bool,
     /// Digest of what should be published, and how; `None`: nothing should be.
     pub publication: Option<String>,
@@ -49,12 +49,12 @@ pub fn intent(object: &ConnectorStaged) -> Intent {
         generation: object.metadata.generation.unwrap_or_default(),
         repository: spec.repository.clone(),
         remote_id: object.annotations().get(names::REMOTE_ID).cloned(),
-        request: request(object, names::REDEPLOY_REQUESTED_AT),
+        request: request(object, names::RETRY_REQUESTED_AT),
         deletion: deleted_at.map(|at| (spec.effective_deletion_policy(), at)),
         adopt: spec.adoption_policy == AdoptionPolicy::Adopt,
         suspended: spec.suspend,
-        previewable: spec.previewable,
-        certified: spec.publish == Publish::Certified,
+        previewable: spec.requests_preview(),
+        certified: spec.publish_policy == PublishPolicy::Certified,
         publication: desired::publication(spec, &digest),
         proven: spec.publish_after.is_none(),
         digest,

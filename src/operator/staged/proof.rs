@@ -2,7 +2,7 @@
 //!
 //! A proof is for one tag. The deployment shows from which tag it was created. A check shows for which deployment it
 //! was made: its `status.checkedFor` has the digest and the time of what the deployment had applied, and each redeploy
-//! changes both. So a check counts only if its `spec.after` names that deployment. `observe.rs` reads the objects.
+//! changes both. So a check counts only if its `spec.deploymentRef` names that deployment. `observe.rs` reads the objects.
 
 use super::state::State;
 use crate::crd::{ActionCheck, CheckOutcome, ConnectorDeployment, ConnectorDeploymentStatus, ConnectorStagedSpec};
@@ -88,11 +88,9 @@ fn proves<'a>(
 
 /// Whether a check passed for what is deployed; `live`: the status of the deployment, if it proves the tag itself.
 fn passed(check: &ActionCheck, deployment: &str, live: Option<&ConnectorDeploymentStatus>) -> Result<(), String> {
-    let after = check.spec.after.as_ref().map(|after| after.deployment_ref.name.as_str());
+    let after = check.spec.deployment_ref.as_ref().map(|deployment| deployment.name.as_str());
     if after != Some(deployment) {
-        return Err(format!(
-            "does not come after that deployment: set its spec.after.deploymentRef.name to {deployment}"
-        ));
+        return Err(format!("does not come after that deployment: set its spec.deploymentRef.name to {deployment}"));
     }
     let yet = || Err("has not passed for this tag yet".to_owned());
     let Some((digest, at)) = live.and_then(state::applied) else { return yet() };

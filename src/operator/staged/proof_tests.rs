@@ -45,7 +45,7 @@ fn check(patch: &Value) -> ActionCheck {
         "metadata": {"name": "cart", "generation": 5},
         "spec": {
             "frontend": {"url": "http://127.0.0.1:8787"}, "action": {"namespace": "cart", "name": "getCart"}, "method": "GET",
-            "locale": "en-GB", "extensionVersion": "1.4.0", "after": {"deploymentRef": {"name": "preview"}},
+            "locale": "en-GB", "extensionVersion": "1.4.0", "deploymentRef": {"name": "preview"},
         },
         "status": {
             "observedGeneration": 5, "outcome": "Passed",
@@ -114,16 +114,16 @@ fn a_deployment_proves_a_tag_only_if_it_is_ready_with_exactly_that_tag() {
 #[test]
 fn a_check_proves_a_tag_only_if_it_passed_for_what_its_deployment_has_deployed() {
     const NOT_YET: &str = "has not passed for this tag yet";
-    let after = |after: Value| json!({"spec": {"after": after}});
+    let after = |after: Value| json!({"spec": {"deploymentRef": after}});
     let checked_for = |checked_for: Value| json!({"status": {"checkedFor": checked_for}});
     let resumed = json!({"metadata": {"generation": 7}, "status": {"checkedFor": {"specDigest": digest()}}});
     let mut edited = resumed.clone();
     merge(&mut edited, &json!({"spec": {"locale": "de-DE"}}));
     let failed_before = json!({"status": {"outcome": "Failed", "checkedFor": {"deploymentDigest": "v1:bb"}}});
-    let another = after(json!({"deploymentRef": {"name": "other"}}));
+    let another = after(json!({"name": "other"}));
     for (case, patch, expected) in [
         ("it passed", json!({}), ""),
-        ("it has no spec.after", after(Value::Null), "spec.after.deploymentRef.name to preview"),
+        ("it names no deployment", after(Value::Null), "spec.deploymentRef.name to preview"),
         ("it comes after another deployment", another, "does not come after that deployment"),
         ("never called", json!({"status": null}), NOT_YET),
         ("changed since", json!({"metadata": {"generation": 6}}), NOT_YET),

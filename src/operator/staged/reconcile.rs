@@ -279,7 +279,7 @@ impl<'a> Reconciler<'a> {
     /// What a pause of the backoff is for; a change ends it.
     fn asked_for(&self) -> Asked {
         let generation = self.object.metadata.generation.unwrap_or_default();
-        (generation, reconcile::request(&self.object, names::REDEPLOY_REQUESTED_AT))
+        (generation, reconcile::request(&self.object, names::RETRY_REQUESTED_AT))
     }
 
     /// Pauses the calls of this resource, longer with each failure; returns for how long.

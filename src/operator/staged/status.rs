@@ -96,7 +96,7 @@ pub fn bounded(mut status: ConnectorStagedStatus) -> ConnectorStagedStatus {
 fn show(status: &mut ConnectorStagedStatus, record: &Record) {
     status.version = Some(record.version);
     status.connector_status = Some(cut(record.status.as_str(), 64));
-    status.previewable = Some(match record.is_previewable {
+    status.preview = Some(match record.is_previewable {
         Permission::Yes => PreviewPermission::Granted,
         Permission::No => PreviewPermission::Refused,
         Permission::Pending => PreviewPermission::Pending,
@@ -116,7 +116,7 @@ fn show(status: &mut ConnectorStagedStatus, record: &Record) {
 fn hide(status: &mut ConnectorStagedStatus) {
     status.version = None;
     status.connector_status = None;
-    status.previewable = None;
+    status.preview = None;
     status.publishing_report.clear();
     status.previewable_report.clear();
     status.certification_comments.clear();

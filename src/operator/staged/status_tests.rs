@@ -13,7 +13,7 @@ fn object() -> ConnectorStaged {
         "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectorStaged", "metadata": {"name": "kit", "generation": 1},
         "spec": {
             "projectRef": {"name": "shop"}, "key": "kit", "name": "Kit", "creator": {"email": "dev@example.com"},
-            "repository": {"url": "https://example.com/kit.git", "tag": "1"}, "previewable": true, "publish": "Private",
+            "repository": {"url": "https://example.com/kit.git", "tag": "1"}, "preview": "Request", "publishPolicy": "Private",
         },
     });
     serde_json::from_value(object).expect("it is one")

@@ -64,8 +64,8 @@ async fn header_values_are_masked_and_a_secret_that_is_created_later_is_used() {
     let file = json!({"actions": [{"namespace": "cart", "name": "echo", "status": 400, "text": "your cookie was session=canary-41, no?"}]});
     let actions = ActionFile::parse(&file.to_string()).expect("a valid file");
     let shop = Shop::with(Options { actions, ..Options::default() }, fast()).await;
-    let from = json!([{"name": "Cookie", "secretKeyRef": {"name": "session", "key": "cookie"}}]);
-    let manifest = with_spec(check(&shop), &json!({"action": {"name": "echo"}, "headersFrom": from}));
+    let from = json!([{"name": "Cookie", "valueFrom": {"secretKeyRef": {"name": "session", "key": "cookie"}}}]);
+    let manifest = with_spec(check(&shop), &json!({"action": {"name": "echo"}, "headers": from}));
     shop.sandbox.apply(&manifest).await.unwrap();
     let waiting = until_reason(&shop, "SecretMissing").await;
     assert!(has(&waiting, "Reconciling") && message(&waiting).contains("Secret session"), "{}", message(&waiting));

@@ -164,7 +164,7 @@ async fn an_answer_is_written_even_if_labels_changed_or_the_cluster_failed_meanw
 #[tokio::test]
 async fn a_check_after_a_deployment_is_sent_once_each_time_the_deployment_was_applied() {
     let shop = Shop::open().await;
-    let after = with_spec(check(&shop), &json!({"after": {"deploymentRef": {"name": "tax"}}}));
+    let after = with_spec(check(&shop), &json!({"deploymentRef": {"name": "tax"}}));
     shop.sandbox.apply(&after).await.unwrap();
     let waiting = until_reason(&shop, "DeploymentNotReady").await;
     assert!(message(&waiting).contains("tax is missing") && has(&waiting, "Reconciling"));

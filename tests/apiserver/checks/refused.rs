@@ -31,8 +31,7 @@ async fn a_host_that_is_not_allowed_is_not_called() {
 async fn a_check_that_cannot_be_sent_reports_what_to_change() {
     let shop = Shop::open().await;
     shop.put_secret("session", &[("cookie", "a line\nand another")]).await;
-    let header =
-        |name: &str| json!({"headersFrom": [{"name": name, "secretKeyRef": {"name": "session", "key": "cookie"}}]});
+    let header = |name: &str| json!({"headers": [{"name": name, "valueFrom": {"secretKeyRef": {"name": "session", "key": "cookie"}}}]});
     for (case, change, words) in [
         ("a line break", header("Cookie"), "line break"),
         ("a header of the call", header("Frontastic-Locale"), "cannot be set"),

@@ -13,7 +13,7 @@ fn of_the_platform(interval: &str) -> Value {
         "apiVersion": "connect-operator.io/v1alpha1",
         "kind": "ConnectorDeployment",
         "metadata": {"name": NAME, "labels": {"cost-center": "42"}},
-        "spec": {"interval": interval, "drift": {"policy": "Correct"}, "readyWhen": ["NoWarnings"]},
+        "spec": {"interval": interval, "driftPolicy": "Correct", "readyWhen": ["NoWarnings"]},
     })
 }
 
@@ -56,9 +56,9 @@ async fn two_managers_apply_their_own_fields_without_conflicts_with_the_operator
 
     // A field that its only manager leaves out is removed.
     let mut less = stranger.clone();
-    less["spec"].as_object_mut().unwrap().remove("drift");
+    less["spec"].as_object_mut().unwrap().remove("driftPolicy");
     shop.sandbox.apply_as("platform", &less).await.unwrap();
-    assert_eq!(json!(shop.get().await)["spec"]["drift"], Value::Null);
+    assert_eq!(json!(shop.get().await)["spec"]["driftPolicy"], Value::Null);
     only_its_own(&json!(shop.get().await));
 }
 

@@ -20,7 +20,7 @@ fn not_there() -> FaultAnswer {
 #[tokio::test]
 async fn rule_05_an_absent_deployment_is_created_again_with_drift_policy_correct_and_reported() {
     let shop = Leaping::open().await;
-    shop.apply_deployment(&json!({"drift": {"policy": "Correct"}})).await;
+    shop.apply_deployment(&json!({"driftPolicy": "Correct"})).await;
     shop.finish("Deployed").await;
     let first = status(&shop.until_annotated().await).id.expect("an id");
     shop.clock.step(LATE);
@@ -41,7 +41,7 @@ async fn rule_05_an_absent_deployment_is_created_again_with_drift_policy_correct
 #[tokio::test]
 async fn rule_05_a_replacement_is_reported_once() {
     let shop = Leaping::open().await;
-    shop.apply_deployment(&json!({"drift": {"policy": "Correct"}})).await;
+    shop.apply_deployment(&json!({"driftPolicy": "Correct"})).await;
     let first = shop.finish("Deployed").await;
     let first = status(&first).id.expect("an id");
     shop.dev.world().remove(&first, shop.dev.now()).unwrap();
@@ -75,7 +75,7 @@ async fn rule_05_two_404s_with_a_success_between_them_prove_nothing() {
 async fn rule_05_reads_by_id_that_are_wrong_for_long_change_nothing_at_the_remote_and_recover() {
     for policy in ["Detect", "Correct"] {
         let shop = Leaping::open().await;
-        shop.apply_deployment(&json!({"drift": {"policy": policy}})).await;
+        shop.apply_deployment(&json!({"driftPolicy": policy})).await;
         let id = status(&shop.finish("Deployed").await).id;
         shop.clock.step(LATE);
         // LIST and reads by key return it still.
@@ -98,7 +98,7 @@ async fn rule_05_reads_by_id_that_are_wrong_for_long_change_nothing_at_the_remot
 #[tokio::test]
 async fn rule_05_a_deployment_that_no_read_by_id_or_key_finds_is_kept_once_one_does() {
     let shop = Leaping::open().await;
-    shop.apply_deployment(&json!({"drift": {"policy": "Correct"}})).await;
+    shop.apply_deployment(&json!({"driftPolicy": "Correct"})).await;
     let id = status(&shop.finish("Deployed").await).id;
     shop.clock.step(LATE);
     for operation in ["getDeploymentById", "getDeploymentByKey"] {

@@ -1,4 +1,4 @@
-//! Rule 16, for values: what counts as drift, what is reported, and what `drift.policy: Correct` sends. Rollbacks are
+//! Rule 16, for values: what counts as drift, what is reported, and what `driftPolicy: Correct` sends. Rollbacks are
 //! in `versions.rs`.
 
 use std::time::Duration;
@@ -22,7 +22,7 @@ fn is_drifted(object: &ConnectorDeployment) -> bool {
 }
 
 fn drift(policy: &str) -> Value {
-    json!({"drift": {"policy": policy}})
+    json!({"driftPolicy": policy})
 }
 
 impl Leaping {

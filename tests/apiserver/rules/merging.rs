@@ -193,7 +193,7 @@ async fn rule_08_a_removed_value_with_a_default_is_set_to_it_once() {
 async fn rule_08_a_removed_value_recreates_the_deployment_by_policy() {
     let shop = Leaping::open().await;
     let mut wanted = service(&[("FEATURES", "cart")], &["API_TOKEN"]);
-    wanted["removedValues"] = json!("Recreate");
+    wanted["removedValuesPolicy"] = json!("Recreate");
     shop.apply_deployment(&wanted).await;
     let first = shop.finish("Deployed").await;
     shop.change(&spec(&[], &["API_TOKEN"])).await;

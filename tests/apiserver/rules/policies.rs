@@ -89,7 +89,6 @@ async fn rule_20_a_suspended_resource_observes_and_sends_nothing() {
     shop.dev.world().bump_version(&id, shop.dev.now()).unwrap();
     assert_eq!(status(&shop.reconcile_again().await).version, Some(2));
     assert_eq!(shop.sent(), [1, 0, 0]);
-
 }
 
 #[tokio::test]

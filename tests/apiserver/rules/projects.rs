@@ -132,7 +132,7 @@ async fn rule_24_the_copy_does_not_replace_credentials_that_are_deleted_alone() 
     shop.kill_operator().await;
     let looks = shop.looks();
     shop.start_operator();
-    shop.change(&json!({"spec": {"suspend": true}})).await;
+    shop.change(&json!({"spec": {"interval": "10m"}})).await;
     shop.until_reason("ProjectNotReady").await;
     assert_eq!((shop.sent(), shop.looks()), ([1, 0, 0], looks));
     assert_eq!(shop.copies().await.len(), 1, "the copy stays until the project is deleted");

@@ -133,7 +133,7 @@ async fn rule_18_a_failure_is_reported_within_one_poll_with_its_report() {
     assert!(message.contains("It did not start") && message.contains("The port is taken"), "{message}");
     let error = status.report.iter().find(|entry| entry.entry_type == "Error").expect("an error");
     assert_eq!((error.title.as_str(), error.message.as_deref()), ("It did not start", Some("The port is taken")));
-    assert_eq!(error.application.as_deref(), Some("service"));
+    assert_eq!(error.application_name.as_deref(), Some("service"));
     assert!(status.report.iter().any(|entry| entry.title == "It is slow"));
     assert!(!format!("{failed:?}").contains("first-token-of-the-shop"), "sent values are masked");
     assert_eq!(shop.sent(), [1, 0, 0]);
@@ -154,7 +154,7 @@ async fn rule_18_without_the_values_in_force_a_report_has_no_texts() {
     let report = status(&missing).report;
     let entry = report.iter().find(|entry| entry.entry_type == "Error").expect("an error");
     assert_eq!((entry.title.as_str(), &entry.message), (LEFT_OUT, &None));
-    assert_eq!(entry.application.as_deref(), Some("service"));
+    assert_eq!(entry.application_name.as_deref(), Some("service"));
     assert!(!format!("{missing:?}").contains("first-token-of-the-shop"), "the value is not shown");
 }
 
@@ -367,7 +367,7 @@ async fn rule_19_a_deployment_that_disappeared_is_stalled() {
     shop.pass(Duration::from_secs(31)).await;
     assert_shape(&shop.until_reason("RemoteDisappeared").await, "RemoteDisappeared", true);
     shop.pass(Duration::from_mins(10)).await;
-    assert_eq!(shop.sent(), [1, 0, 0], "drift.policy is not Correct");
+    assert_eq!(shop.sent(), [1, 0, 0], "driftPolicy is not Correct");
 }
 
 impl Leaping {

@@ -30,7 +30,7 @@ async fn live(change: &Value) -> (Leaping, String) {
 #[tokio::test]
 async fn rule_03_a_key_that_is_taken_is_looked_up_again_at_the_interval() {
     for (policy, reason, creates) in [("Detect", "RemoteDisappeared", 1), ("Correct", "Creating", 2)] {
-        let (shop, id) = live(&json!({"drift": {"policy": policy}})).await;
+        let (shop, id) = live(&json!({"driftPolicy": policy})).await;
         let theirs = replace_elsewhere(&shop, &id);
         shop.reconcile_again().await;
         shop.pass(QUIET).await;
@@ -48,7 +48,7 @@ async fn rule_03_a_key_that_is_taken_is_looked_up_again_at_the_interval() {
 #[tokio::test]
 async fn rule_08_a_deployment_is_created_again_once_its_key_is_free_again() {
     let mut more = level("info");
-    more["removedValues"] = json!("Recreate");
+    more["removedValuesPolicy"] = json!("Recreate");
     more["configurations"][0]["standardConfiguration"] = json!([{"key": "FEATURES", "value": "one"}]);
     let (shop, id) = live(&more).await;
     shop.change(&json!({"spec": level("info")})).await;

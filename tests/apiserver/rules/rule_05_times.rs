@@ -20,7 +20,7 @@ async fn rule_05_a_slow_read_of_a_secret_between_two_404s_is_no_time_between_the
     let (shop, unreliable) = shop().await;
     shop.put_token("first-token-of-the-shop").await;
     let from = json!({"secretKeyRef": {"name": SECRET, "key": "token"}});
-    let spec = json!({"drift": {"policy": "Correct"}, "configurations": [{
+    let spec = json!({"driftPolicy": "Correct", "configurations": [{
         "applicationName": "service", "securedConfiguration": [{"key": "API_TOKEN", "valueFrom": from}]}]});
     shop.sandbox.apply(&with_spec(shop.deployment(), &spec)).await.unwrap();
     until_live(&shop).await;

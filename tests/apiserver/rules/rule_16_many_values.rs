@@ -42,7 +42,7 @@ async fn apply(shop: &Leaping, values: usize, text: impl Fn(usize) -> String, ch
 async fn rule_16_sixty_values_that_the_service_trims_are_sent_once_more_and_then_left() {
     let variant = Variant { normalise: Normalise::Trim, ..Variant::default() };
     let shop = Leaping::with(options(60, variant)).await;
-    let correct = json!({"drift": {"policy": "Correct"}});
+    let correct = json!({"driftPolicy": "Correct"});
     apply(&shop, 60, |number| format!("content of file {number}\n"), &correct).await;
     shop.until("created", is_accepted).await;
     shop.pass(DEPLOYING).await;

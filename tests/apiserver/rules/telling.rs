@@ -59,7 +59,7 @@ async fn outputs_are_written_restored_and_deleted_with_the_resource() {
 async fn outputs_are_written_under_the_chosen_keys() {
     let shop = Leaping::open().await;
     let keys = |application: &str| {
-        let keys = json!([{"key": "TAX_URL", "applicationName": application, "output": "url"}]);
+        let keys = json!([{"key": "TAX_URL", "applicationName": application, "output": "URL"}]);
         json!({"outputs": {"configMap": {"name": "tax-outputs", "keys": keys}}})
     };
     shop.apply_deployment(&keys("service")).await;
@@ -176,11 +176,11 @@ async fn kubectl_shows_the_columns_and_waits_for_ready() {
         text.lines().map(|line| line.split_whitespace().map(ToOwned::to_owned).collect::<Vec<_>>()).collect::<Vec<_>>()
     };
     let table = get(&["get", "cdep"]).await;
-    assert_eq!(table[0], ["NAME", "KEY", "CONNECTOR", "STATUS", "READY", "REASON", "AGE"]);
-    assert_eq!(table[1][..6], ["tax", shop.key().as_str(), "demo-connector", "Deployed", "True", "Deployed"]);
+    assert_eq!(table[0], ["NAME", "CONNECTOR", "VERSION", "READY", "REASON", "AGE"]);
+    assert_eq!(table[1][..5], ["tax", "demo-connector", "1", "True", "Deployed"]);
     let wide = get(&["get", "cdep", "-o", "wide"]).await;
     assert!(
-        ["URL", "REGION", "VERSION", "TAG", "DELETION", "MESSAGE"]
+        ["KEY", "STATUS", "URL", "REGION", "TAG", "DELETION", "MESSAGE"]
             .iter()
             .all(|column| wide[0].iter().any(|name| name == column)),
         "{wide:?}"
@@ -205,7 +205,7 @@ async fn rule_19_conditions_beside_ready_exist_while_true_and_foreign_ones_are_k
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     };
     let types = |object: &_| status(object).conditions.into_iter().map(|condition| condition.type_).collect::<Vec<_>>();
-    assert_eq!(types(&shop.get().await), ["Ready"], "nothing else is true");
+    assert_eq!(types(&shop.get().await), ["Ready", "Available"], "nothing else is true");
     let theirs = json!([{"op": "add", "path": "/status/conditions/-", "value": {
         "type": "example.com/Approved", "status": "True", "reason": "Reviewed", "message": "fine",
         "lastTransitionTime": "2026-01-01T00:00:00Z",

@@ -17,7 +17,7 @@ const PLACEHOLDER: &str = "https://placeholder.example.com";
 
 fn url_of(key: &str, application: &str, path: &str) -> Value {
     json!({"key": key, "valueFrom": {"applicationUrl": {
-        "application": application, "path": path, "placeholder": PLACEHOLDER,
+        "applicationName": application, "path": path, "placeholder": PLACEHOLDER,
     }}})
 }
 
@@ -96,7 +96,7 @@ async fn rule_08_applications_get_the_urls_of_each_other_with_one_redeploy_also_
     for urls_while_busy in [Shown::Shown, Shown::Hidden] {
         let mut shop = open(ApplicationType::Assets, Variant { urls_while_busy, ..Variant::default() }).await;
         let mut spec = peers();
-        spec["drift"] = json!({"policy": "Correct"});
+        spec["driftPolicy"] = json!("Correct");
         shop.apply_deployment(&spec).await;
         resolves(&shop).await;
         let live = shop.pass(LATE).await;

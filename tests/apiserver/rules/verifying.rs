@@ -14,7 +14,7 @@ use crate::trouble::pace::{COARSE, meanwhile};
 const KEY: &str = "demo-cart-check";
 
 fn verified() -> Value {
-    json!({"readyWhen": ["Verified"], "verify": {"extensions": [{"key": KEY, "application": "service"}]}})
+    json!({"readyWhen": ["Verified"], "verify": {"extensions": [{"key": KEY, "applicationName": "service"}]}})
 }
 
 /// Status, reason and message of the condition `Verified`.
@@ -100,7 +100,7 @@ async fn rule_17_a_topic_is_compared_too() {
     shop.apply_deployment(&json!({
         "connector": {"key": "demo-pipeline"},
         "readyWhen": ["Verified"],
-        "verify": {"extensions": [{"key": "demo-intake"}], "subscriptions": [{"key": "demo-orders", "application": "order-events"}]},
+        "verify": {"extensions": [{"key": "demo-intake"}], "subscriptions": [{"key": "demo-orders", "applicationName": "order-events"}]},
         "globalConfiguration": {
             "standardConfiguration": [{"key": "SHOP_NAME", "value": "Shop"}], "securedConfiguration": [secret]},
         "configurations": [{"applicationName": "intake"}, {"applicationName": "order-events"},

@@ -186,7 +186,7 @@ async fn rule_15_the_last_registry_entry_stays_while_the_registry_is_unavailable
 /// ended.
 async fn rolled_back(shop: &Leaping, drift: &str) -> connect_operator::crd::ConnectorDeployment {
     let connector = json!({"key": "demo-connector", "updatePolicy": "Latest"});
-    shop.apply_deployment(&json!({"connector": connector, "drift": {"policy": drift}})).await;
+    shop.apply_deployment(&json!({"connector": connector, "driftPolicy": drift})).await;
     let live = shop.finish("Deployed").await;
     publish(shop);
     shop.clock.step(INTERVAL);

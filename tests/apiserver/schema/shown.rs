@@ -67,13 +67,13 @@ fn full_status() -> Value {
         "connector": {"id": "c-1", "key": "demo-connector", "version": 3, "tag": "1.2.0", "name": "Demo"},
         "remote": {"apiUrl": "http://127.0.0.1:8787", "projectKey": "demo"},
         "applications": [
-            {"name": "events", "type": "event", "topic": "projects/p/topics/t"},
-            {"name": "nightly", "type": "job", "schedule": "0 5 * * *"},
-            {"name": "service", "type": "service", "url": "https://service.example.com"},
-            {"name": "second", "type": "service", "url": "https://second.example.com"},
+            {"applicationName": "events", "type": "event", "topic": "projects/p/topics/t"},
+            {"applicationName": "nightly", "type": "job", "schedule": "0 5 * * *"},
+            {"applicationName": "service", "type": "service", "url": "https://service.example.com"},
+            {"applicationName": "second", "type": "service", "url": "https://second.example.com"},
         ],
         "state": "{}",
-        "report": [{"type": "Warning", "title": "t", "message": "m", "application": "service",
+        "report": [{"type": "Warning", "title": "t", "message": "m", "applicationName": "service",
             "createdAt": "2026-01-02T03:04:05Z"}],
         "handledReconcileRequest": "r",
         "handledRedeployRequest": "d",
@@ -125,12 +125,7 @@ async fn kubectl_get_shows_the_columns() {
     }
     for (resource, output, header, line) in [
         ("ctp", "", "NAME PROJECT REGION READY REASON DEPLOYMENTS AGE", "shop demo europe-west1.gcp True Deployed 1 _"),
-        (
-            "cdep",
-            "",
-            "NAME CONNECTOR VERSION READY REASON AGE",
-            "tax demo-connector 3 True Deployed _",
-        ),
+        ("cdep", "", "NAME CONNECTOR VERSION READY REASON AGE", "tax demo-connector 3 True Deployed _"),
         (
             "cdep",
             "wide",

@@ -94,7 +94,7 @@ async fn what_must_be_accepted_is_stored_as_it_is() {
 async fn a_null_counts_as_absent() {
     let sandbox = Sandbox::new().await;
     let mut manifest = deployment("nulls");
-    for member in ["key", "type", "region", "interval", "drift", "globalConfiguration", "outputs"] {
+    for member in ["key", "type", "region", "interval", "driftPolicy", "globalConfiguration", "outputs"] {
         manifest["spec"][member] = Value::Null;
     }
     sandbox.create(&manifest).await.unwrap();

@@ -33,7 +33,7 @@ async fn a_new_tag_in_one_manifest_leads_to_a_live_preview() {
     shop.until("the condition names the fix", named).await;
     assert_eq!(shop.calls("createDeployment"), 0, "nothing is sent that the service would refuse");
 
-    change(&shop, &json!({"spec": {"previewable": true, "publish": "Private"}})).await;
+    change(&shop, &json!({"spec": {"preview": "Request", "publishPolicy": "Private"}})).await;
     let live = shop.until_reason("Deployed").await;
     let status = live.status.unwrap();
     assert_eq!(status.connector.as_ref().and_then(|connector| connector.id.clone()), Some(record(&shop).id));

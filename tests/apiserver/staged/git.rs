@@ -50,7 +50,7 @@ async fn a_tag_of_a_local_repository_is_read_published_and_followed() {
     };
     let shop = Shop::with(options, fast()).await;
     let url = "https://git.example.com/dev/mine.git";
-    apply(&shop, &json!({"publish": "Private", "repository": {"url": url, "tag": "v1"}})).await;
+    apply(&shop, &json!({"publishPolicy": "Private", "repository": {"url": url, "tag": "v1"}})).await;
     until_reason(&shop, "Published").await;
     let names = || {
         let applications = record(&shop).configurations.unwrap_or_default();

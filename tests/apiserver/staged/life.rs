@@ -23,11 +23,11 @@ fn previewed(status: &ConnectorStagedStatus) -> Option<String> {
 #[tokio::test]
 async fn a_tag_goes_from_git_to_its_publication_and_so_does_the_next() {
     let shop = open(&[]).await;
-    apply(&shop, &json!({"previewable": true, "publish": "Private"})).await;
+    apply(&shop, &json!({"preview": "Request", "publishPolicy": "Private"})).await;
     let published = until_reason(&shop, "Published").await;
     let status = published.status.unwrap();
     assert_eq!(status.connector_status.as_deref(), Some("Published"));
-    assert_eq!(status.previewable, Some(PreviewPermission::Granted));
+    assert_eq!(status.preview, Some(PreviewPermission::Granted));
     assert_eq!(status.published_tag.as_deref(), Some("1.0.0"));
     assert_eq!(previewed(&status).as_deref(), Some("1.0.0"));
     assert_eq!(begun(&status), None);
@@ -102,7 +102,7 @@ async fn all_differences_become_one_update_and_equal_fields_are_not_sent() {
 #[tokio::test]
 async fn a_pending_certification_is_reported_with_its_remarks_and_changes_continue() {
     let shop = open(&["certification=by-hand"]).await;
-    apply(&shop, &json!({"publish": "Certified"})).await;
+    apply(&shop, &json!({"publishPolicy": "Certified"})).await;
     let waits = until_reason(&shop, "InCertification").await;
     assert!(has(&waits, "Reconciling") && !has(&waits, "Stalled"), "no user has to act");
     assert_eq!(updates(&shop), 1);
@@ -147,7 +147,7 @@ async fn foreign_changes_are_corrected() {
 async fn an_operator_killed_during_publishing_publishes_once() {
     let mut shop = open(&["certification=by-hand"]).await;
     let mut answers = shop.dev.listen();
-    apply(&shop, &json!({"previewable": true, "publish": "Private"})).await;
+    apply(&shop, &json!({"preview": "Request", "publishPolicy": "Private"})).await;
     // Killed once the record exists, and after each later step has begun.
     for step in [None, Some(StagedCallKind::Preview), Some(StagedCallKind::Publish)] {
         shop.until_object("kit", "the next step", |object: &ConnectorStaged| {

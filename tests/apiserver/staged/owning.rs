@@ -81,12 +81,13 @@ async fn nothing_is_sent_while_suspended_and_everything_afterwards() {
     until_reason(&shop, "Staged").await;
 
     change(&shop, &json!({"spec": {"suspend": true, "deletionPolicy": "Delete"}})).await;
-    delete(&shop).await;
+    let api = shop.api::<ConnectorStaged>();
+    api.delete(KIT, &DeleteParams::default()).await.unwrap();
     let held = until_reason(&shop, "Suspended").await;
     assert!(held.metadata.deletion_timestamp.is_some());
     assert_eq!(records(&shop).len(), 1, "not even a DELETE");
     change(&shop, &json!({"spec": {"suspend": false}})).await;
-    let api = shop.api::<ConnectorStaged>();
-    in_time(awaited(api, "kit", |object: Option<&ConnectorStaged>| object.is_none())).await.expect("it is deleted in time");
+    let gone = awaited(api, KIT, |object: Option<&ConnectorStaged>| object.is_none());
+    in_time(gone).await.expect("it is deleted in time");
     assert!(records(&shop).is_empty());
 }

@@ -22,19 +22,19 @@ async fn a_tag_is_published_once_its_preview_is_ready_and_its_checks_have_passed
     let shop = open(&["new-tag=resets-preview"]).await;
     shop.put_token("first-token-of-the-shop").await;
     let after = json!({"deploymentRef": {"name": NAME}, "checkRefs": [{"name": CHECK}]});
-    apply(&shop, &json!({"previewable": true, "publish": "Private", "publishAfter": after})).await;
+    apply(&shop, &json!({"preview": "Request", "publishPolicy": "Private", "publishAfter": after})).await;
     waits_for(&shop, &format!("ConnectorDeployment {NAME} is missing; ActionCheck {CHECK} is missing")).await;
 
     // A check without `after` proves nothing.
     shop.sandbox.apply(&check(&shop)).await.unwrap();
-    waits_for(&shop, "spec.after.deploymentRef.name").await;
+    waits_for(&shop, "spec.deploymentRef.name").await;
     let mut manifest = preview(&shop);
     manifest["spec"]["connector"].as_object_mut().unwrap().remove("key");
     shop.sandbox.apply(&manifest).await.unwrap();
     shop.until_reason("Deployed").await;
     waits_for(&shop, "does not come after that deployment").await;
     assert!(!record(&shop).already_listed, "nothing is published yet");
-    shop.sandbox.apply(&with_spec(check(&shop), &json!({"after": {"deploymentRef": {"name": NAME}}}))).await.unwrap();
+    shop.sandbox.apply(&with_spec(check(&shop), &json!({"deploymentRef": {"name": NAME}}))).await.unwrap();
     until_reason(&shop, "Published").await;
 
     // For the next tag, neither the deployment nor the check of the previous one counts.

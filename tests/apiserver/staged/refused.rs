@@ -14,17 +14,16 @@ async fn a_failure_is_reported_with_its_report_and_retried_only_after_a_change()
         ("1.2.0-not-published", "PublishingFailed", "Build failed (npm run build ended with exit code 1.)", 2),
     ] {
         let shop = open(&[]).await;
-        apply(&shop, &json!({"previewable": true, "publish": "Private", "repository": {"tag": tag}})).await;
+        apply(&shop, &json!({"preview": "Request", "publishPolicy": "Private", "repository": {"tag": tag}})).await;
         let failed = until_reason(&shop, reason).await;
         assert!(has(&failed, "Stalled"), "{tag}: a user has to act");
         assert!(message(&failed).contains(finding), "{tag}: {}", message(&failed));
         assert_eq!(updates(&shop), attempts, "{tag}");
         // Requested again, by the annotation.
-        change(&shop, &json!({"metadata": {"annotations": {"connect-operator.io/redeploy-requested-at": "1"}}})).await;
+        change(&shop, &json!({"metadata": {"annotations": {"connect-operator.io/retry-requested-at": "1"}}})).await;
         shop.until_object(KIT, "another attempt", |object: &ConnectorStaged| {
             let status = object.status.as_ref();
-            status.is_some_and(|status| status.handled_redeploy_request.as_deref() == Some("1"))
-                && has(object, "Stalled")
+            status.is_some_and(|status| status.handled_retry_request.as_deref() == Some("1")) && has(object, "Stalled")
         })
         .await;
         assert_eq!(updates(&shop), attempts + 1, "{tag}: exactly one more attempt");
@@ -63,8 +62,8 @@ async fn a_connector_that_cannot_be_created_is_created_once_its_tag_is_right() {
     apply(&shop, &json!({"repository": {"tag": "0.2.0-broken"}})).await;
     let refused = until_reason(&shop, "RepositoryInvalid").await;
     assert_eq!(refused.status.unwrap().state, None, "nothing has begun");
-    change(&shop, &json!({"metadata": {"annotations": {"connect-operator.io/redeploy-requested-at": "now"}}})).await;
-    let handled = |kit: &ConnectorStaged| kit.status.as_ref().and_then(|it| it.handled_redeploy_request.clone());
+    change(&shop, &json!({"metadata": {"annotations": {"connect-operator.io/retry-requested-at": "now"}}})).await;
+    let handled = |kit: &ConnectorStaged| kit.status.as_ref().and_then(|it| it.handled_retry_request.clone());
     shop.until_object(KIT, "sent again at once", |kit| handled(kit).as_deref() == Some("now")).await;
     change(&shop, &json!({"spec": {"repository": {"tag": "1.0.0"}}})).await;
     until_reason(&shop, "Staged").await;

@@ -25,7 +25,7 @@ spec:
   repository: {url: "https://git.example.com/dev/kit.git", tag: v1}
   privateProjects: [europe-west1.gcp:demo]
   integrationTypes: [tax]
-  publish: Private
+  publishPolicy: Private
 YAML
 connect-operator plan -f kit.yaml | grep '^+ ConnectorStaged'
 kubectl apply -f kit.yaml

@@ -48,8 +48,8 @@ const KINDS: [Kind; 3] = [
 ];
 
 fn check_with(shop: &Shop, secret: &str) -> Value {
-    let from = json!([{"name": "Cookie", "secretKeyRef": {"name": secret, "key": "cookie"}}]);
-    with_spec(check(shop), &json!({"headersFrom": from}))
+    let from = json!([{"name": "Cookie", "valueFrom": {"secretKeyRef": {"name": secret, "key": "cookie"}}}]);
+    with_spec(check(shop), &json!({"headers": from}))
 }
 
 fn project_with(shop: &Shop, secret: &str) -> Value {

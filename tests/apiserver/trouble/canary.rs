@@ -164,8 +164,8 @@ fn start(shop: &Shop, collector: &Collector, metrics: SocketAddr, output: &File)
 async fn refused_elsewhere(shop: &Shop) {
     shop.dev.fault(Fault::of("writeFrontasticActionPost", echo(400, &[COOKIE]))).unwrap();
     apply(shop, &secret("session", &json!({"cookie": COOKIE}))).await;
-    let from = json!([{"name": "Cookie", "secretKeyRef": {"name": "session", "key": "cookie"}}]);
-    apply(shop, &with_spec(check(shop), &json!({"headersFrom": from}))).await;
+    let from = json!([{"name": "Cookie", "valueFrom": {"secretKeyRef": {"name": "session", "key": "cookie"}}}]);
+    apply(shop, &with_spec(check(shop), &json!({"headers": from}))).await;
     shop.dev.fault(Fault::of("createConnectorStaged", echo(400, &[CLIENT_SECRET])).times(1)).unwrap();
     apply(shop, &kit()).await;
     let has = |conditions: &[Condition], reason: &str| conditions.iter().any(|condition| condition.reason == reason);

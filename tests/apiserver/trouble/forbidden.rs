@@ -87,8 +87,8 @@ async fn a_missing_right_is_reported_and_used_once_it_is_granted() {
     until_reported_with::<ConnectProject>(&shop, PROJECT, "CredentialsNotKept", &[]).await;
 
     shop.sandbox.apply(&with_outputs(&shop)).await.unwrap();
-    let headers = json!([{"name": "X-Token", "secretKeyRef": {"name": SECRET, "key": "token"}}]);
-    shop.sandbox.apply(&with_spec(check(&shop), &json!({"headersFrom": headers}))).await.unwrap();
+    let headers = json!([{"name": "X-Token", "valueFrom": {"secretKeyRef": {"name": SECRET, "key": "token"}}}]);
+    shop.sandbox.apply(&with_spec(check(&shop), &json!({"headers": headers}))).await.unwrap();
     until_reported_with::<ConnectorDeployment>(&shop, NAME, "KubernetesError", &["get Secret tax", refused]).await;
     until_reported_with::<ActionCheck>(&shop, CHECK, "KubernetesError", &["get Secret tax", refused]).await;
     assert_eq!(shop.calls("createDeployment"), 0, "no create without its values");

@@ -241,7 +241,7 @@ async fn a_status_that_is_refused_is_reported_by_one_event() {
     let mut project = with_spec(shop.project(), &json!({"credentialsSecretRef": {"name": "none"}}));
     project["metadata"]["name"] = json!("other");
     let deployment = with_spec(shop.deployment(), &json!({"projectRef": {"name": "none"}}));
-    let check = with_spec(check(&shop), &json!({"after": {"deploymentRef": {"name": NAME}}}));
+    let check = with_spec(check(&shop), &json!({"deploymentRef": {"name": NAME}}));
     for manifest in [&project, &deployment, &check] {
         shop.sandbox.apply(manifest).await.unwrap();
     }

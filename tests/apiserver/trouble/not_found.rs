@@ -92,7 +92,7 @@ async fn rules_5_and_22_a_project_that_answers_404_to_everything_proves_nothing_
 #[tokio::test]
 async fn rule_05_a_deployment_of_a_project_that_answers_404_to_everything_is_not_created_again() {
     let shop = live().await;
-    shop.change(&json!({"spec": {"drift": {"policy": "Correct"}}})).await;
+    shop.change(&json!({"spec": {"driftPolicy": "Correct"}})).await;
     pass(&shop.clock, COARSE, Duration::from_mins(5)).await;
     nothing_is_there(&shop);
     for request in 0..5 {

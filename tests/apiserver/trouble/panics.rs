@@ -110,7 +110,7 @@ async fn a_reconcile_that_panics_is_reported_and_repeated_and_all_others_continu
     shop.sandbox.apply(&of_other).await.unwrap();
     let mut verified = shop.deployment();
     verified["metadata"]["name"] = json!("verified");
-    verified["spec"]["verify"] = json!({"extensions": [{"key": "demo-cart-check", "application": "service"}]});
+    verified["spec"]["verify"] = json!({"extensions": [{"key": "demo-cart-check", "applicationName": "service"}]});
     shop.sandbox.apply(&verified).await.unwrap();
     shop.sandbox.apply(&check(&shop)).await.unwrap();
     shop.sandbox.apply(&shop.deployment()).await.unwrap();

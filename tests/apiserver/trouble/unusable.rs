@@ -16,8 +16,8 @@ use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop};
 
 /// A check with a header from the Secret of the deployment.
 fn check(shop: &Shop) -> Value {
-    let headers = json!([{"name": "X-Token", "secretKeyRef": {"name": SECRET, "key": "token"}}]);
-    with_spec(checks::check(shop), &json!({"headersFrom": headers}))
+    let headers = json!([{"name": "X-Token", "valueFrom": {"secretKeyRef": {"name": SECRET, "key": "token"}}}]);
+    with_spec(checks::check(shop), &json!({"headers": headers}))
 }
 
 async fn label(shop: &Shop, secret: &str) {

@@ -12,7 +12,7 @@ use crate::shop::{NAME, Shop};
 async fn a_live_deployment_is_shown_with_its_project() {
     let shop = Shop::live().await;
     let (sandbox, namespace) = (&shop.sandbox, shop.sandbox.namespace.clone());
-    let after = json!({"after": {"deploymentRef": {"name": NAME}}});
+    let after = json!({"deploymentRef": {"name": NAME}});
     sandbox.apply(&with_spec(check(&shop), &after)).await.unwrap();
     let page = printed(sandbox, &["status", "tax"]).await;
     let key = format!("{namespace}_tax");

@@ -141,7 +141,7 @@ pub(super) fn writes(spec: &Value) -> bool {
 
 /// Returns the deployment that a check follows.
 pub(super) fn followed(namespace: &str, spec: &Value) -> Option<Key> {
-    let name = spec.pointer("/after/deploymentRef/name")?.as_str()?;
+    let name = spec.pointer("/deploymentRef/name")?.as_str()?;
     Some(Key::new(Kind::Deployment, namespace, name))
 }
 

@@ -66,7 +66,7 @@ fn obstacles(cluster: &Cluster, namespace: &str, spec: &Value) -> Vec<&'static s
     let get = |kind, name: &str| cluster.get(&Key::new(kind, namespace, name));
     let mut obstacles = Vec::new();
     let token = get(Kind::Secret, "tokens").and_then(|secret| secret["data"]["token"].as_str());
-    if !spec["headersFrom"].is_null() && token.is_none() {
+    if !spec["headers"].is_null() && token.is_none() {
         obstacles.push("SecretMissing");
     }
     if !spec["projectRef"].is_null() && get(Kind::Project, PROJECT_NAME).is_none() {

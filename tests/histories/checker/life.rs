@@ -55,7 +55,7 @@ pub(crate) struct Life {
     /// deployment once more.
     pub(super) difference: Option<Difference>,
     pub(super) differences: BTreeSet<Difference>,
-    /// `drift.policy` was `Correct` at some time; a reconcile may still act on that.
+    /// `driftPolicy` was `Correct` at some time; a reconcile may still act on that.
     pub(super) corrected: bool,
     pub(crate) alive: bool,
     /// `ObserveOnly`, so that it claims nothing.

@@ -155,7 +155,7 @@ impl Checker {
         let life = self.lives.entry(uid.clone()).or_insert_with(|| Life::new(object_ref));
         life.alive = !change.deleted;
         life.observes = object.spec.management_policy == ManagementPolicy::ObserveOnly;
-        life.corrected |= object.spec.drift.policy == DriftPolicy::Correct;
+        life.corrected |= object.spec.drift_policy == DriftPolicy::Correct;
         let kept = object.spec.deletion_policy_of(None) == DeletionPolicy::Orphan
             || object.spec.management_policy == ManagementPolicy::ObserveOnly;
         life.may_leave |= kept && object.metadata.deletion_timestamp.is_some();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use connect_operator::crd::{
-    ConnectorDeployment, DeletionPolicy, DriftPolicy, ManagementPolicy, RemovedValues, UpdatePolicy,
+    ConnectorDeployment, DeletionPolicy, DriftPolicy, ManagementPolicy, RemovedValuesPolicy, UpdatePolicy,
 };
 use connect_operator::operator::deployment::persisted::{Operation, OperationState, OperationType};
 use connect_operator::operator::deployment::state::shown;
@@ -44,9 +44,9 @@ fn forbidden(object: &ConnectorDeployment, kind: OperationType, gone: bool) -> O
         }
         _ if going => Some("it is being deleted"),
         OperationType::Recreate => {
-            (spec.removed_values != RemovedValues::Recreate).then_some("removed values must be retained")
+            (spec.removed_values_policy != RemovedValuesPolicy::Recreate).then_some("removed values must be retained")
         }
-        OperationType::Create if gone && spec.drift.policy != DriftPolicy::Correct => {
+        OperationType::Create if gone && spec.drift_policy != DriftPolicy::Correct => {
             Some("its deployment disappeared, and drift must not be corrected")
         }
         OperationType::Create | OperationType::Redeploy => None,

@@ -59,7 +59,7 @@ impl Checker {
         let since = self.since(&object_ref, now);
         let has = |type_: &str| conditions::is_true(&status.conditions, type_);
         let observed = object.spec.management_policy == ManagementPolicy::ObserveOnly;
-        let any_plain = observed || has(names::DRIFTED) || object.spec.drift.policy == DriftPolicy::Ignore;
+        let any_plain = observed || has(names::DRIFTED) || object.spec.drift_policy == DriftPolicy::Ignore;
         let any_secured = observed || has(names::SECRETS_UNVERIFIED);
         let asks = life.asked_of(status.observed_generation, began);
         let mut wanted: Vec<(&Values, Option<i64>)> =

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use connect_api::model::{ConnectorStaged as Record, IsPreviewable};
 use connect_operator::crd::connector_staged_status::ConnectorStagedStatus;
 use connect_operator::crd::{
-    AdoptionPolicy, ConnectorStaged, ConnectorStagedSpec, DeletionPolicy, Publish, StagedCallKind, StagedState,
+    AdoptionPolicy, ConnectorStaged, ConnectorStagedSpec, DeletionPolicy, PublishPolicy, StagedCallKind, StagedState,
 };
 use connect_operator::names;
 use connect_operator::operator::object_ref::ObjectRef;
@@ -321,9 +321,9 @@ impl Checker {
                 let may = record.is_previewable == IsPreviewable::Yes && self.staged.was_asked_at(id, row);
                 let published = record.already_listed && !record.has_changes;
                 is_as_wanted(spec, record)
-                    && (!spec.previewable || may)
-                    && (spec.publish == Publish::Never || published)
-                    && (spec.publish != Publish::Certified || !record.private)
+                    && (!spec.requests_preview() || may)
+                    && (spec.publish_policy == PublishPolicy::Never || published)
+                    && (spec.publish_policy != PublishPolicy::Certified || !record.private)
             })
         };
         let fits = self.staged.since(id, since).any(|row| specs_since(life, since).any(|spec| is_far(row, spec)));
@@ -338,7 +338,7 @@ impl Checker {
         let status = object.status.clone().unwrap_or_default();
         let generation = object.metadata.generation.unwrap_or_default();
         let reason = conditions::ready_reason(&status.conditions).unwrap_or_default();
-        let requested = object.annotations().get(names::REDEPLOY_REQUESTED_AT);
+        let requested = object.annotations().get(names::RETRY_REQUESTED_AT);
         if object.metadata.deletion_timestamp.is_some() {
             let waits = object.spec.suspend && reason == "Suspended";
             return (!waits).then(|| format!("it still exists, and reports {reason}"));
@@ -368,7 +368,7 @@ impl Checker {
         let public = !record.private;
         let refused = match reason {
             // In one reading of the contract a connector is certified only once, even if it is requested again.
-            "RequestRejected" => public && object.spec.publish == Publish::Certified,
+            "RequestRejected" => public && object.spec.publish_policy == PublishPolicy::Certified,
             "CannotBeChanged" => public && object.spec.private_projects != record.private_projects,
             _ => false,
         };
@@ -376,7 +376,7 @@ impl Checker {
             return None;
         }
         let waits = reason == "InCertification";
-        if requested.is_some_and(|requested| status.handled_redeploy_request.as_ref() != Some(requested)) && !waits {
+        if requested.is_some_and(|requested| status.handled_retry_request.as_ref() != Some(requested)) && !waits {
             return Some("a request is not served".to_owned());
         }
         let wanted = reason_for(&object.spec, record, self.staged.was_asked(id));

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use connect_api::model::{ConnectorStaged as Record, ConnectorStatus, IsPreviewable, Repository};
-use connect_operator::crd::{ConnectorStagedSpec, Publish};
+use connect_operator::crd::{ConnectorStagedSpec, PublishPolicy};
 use serde_json::json;
 
 /// Returns the expected reason of `Ready` at the end; `None`: more is to be done.
@@ -12,19 +12,19 @@ pub(super) fn reason_for(spec: &ConnectorStagedSpec, record: &Record, asked: boo
     if !is_as_wanted(spec, record) {
         return None;
     }
-    if spec.previewable {
+    if spec.requests_preview() {
         match record.is_previewable {
             IsPreviewable::Yes if asked => {}
             IsPreviewable::No if asked => return Some("PreviewRefused"),
             _ => return None,
         }
     }
-    match (spec.publish, &record.status) {
+    match (spec.publish_policy, &record.status) {
         (_, ConnectorStatus::Processing) => None,
-        (Publish::Never, _) => Some(if spec.previewable { "Previewable" } else { "Staged" }),
+        (PublishPolicy::Never, _) => Some(if spec.requests_preview() { "Previewable" } else { "Staged" }),
         (_, ConnectorStatus::ReadyForCertification | ConnectorStatus::InCertification) => Some("InCertification"),
         // Another client published it without certification while it was being certified.
-        (Publish::Certified, ConnectorStatus::Published | ConnectorStatus::Failed) if record.private => {
+        (PublishPolicy::Certified, ConnectorStatus::Published | ConnectorStatus::Failed) if record.private => {
             Some("PublishingFailed")
         }
         (_, ConnectorStatus::Published | ConnectorStatus::Failed) if record.already_listed && !record.has_changes => {

@@ -29,7 +29,7 @@ pub(super) enum Kind {
     Failure,
     Repair,
     RecreateAfterDisappearance,
-    /// Deleted and created again, to remove a value (`removedValues: Recreate`).
+    /// Deleted and created again, to remove a value (`removedValuesPolicy: Recreate`).
     Recreate,
     /// The POST of an `ActionCheck` that follows a deployment.
     CheckPost,

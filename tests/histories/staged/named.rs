@@ -37,7 +37,7 @@ async fn perform(simulation: &mut Simulation, acts: &[Act]) -> Result<(), String
                 simulation.pass(Duration::from_secs(100)).await;
                 simulation.ask_again(names::RECONCILE_REQUESTED_AT, number);
             }
-            Act::Again => simulation.ask_again(names::REDEPLOY_REQUESTED_AT, number),
+            Act::Again => simulation.ask_again(names::RETRY_REQUESTED_AT, number),
         }
         simulation.quiet_for_long().await?;
     }
@@ -168,7 +168,7 @@ fn a_publication_that_failed_unobserved_is_not_sent_again() {
             simulation.quiet_for_long().await?;
             simulation.calls.clear();
             simulation.armed.push(Armed { place: Callee::Remote, changes: true, skip: 0, trouble: Outage::LostBack });
-            simulation.ask_again(names::REDEPLOY_REQUESTED_AT, 0);
+            simulation.ask_again(names::RETRY_REQUESTED_AT, 0);
             while !simulation.calls.iter().any(|(call, _)| call.ends_with("publish")) {
                 assert!(simulation.micro().await, "the publication is requested");
             }

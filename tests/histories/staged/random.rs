@@ -87,7 +87,7 @@ impl Simulation {
         match step {
             StagedStep::Plan(plan) => self.plan(*plan),
             StagedStep::Drop => self.drop_plan(),
-            StagedStep::Again => self.ask_again(names::REDEPLOY_REQUESTED_AT, number),
+            StagedStep::Again => self.ask_again(names::RETRY_REQUESTED_AT, number),
             StagedStep::Look => self.ask_again(names::RECONCILE_REQUESTED_AT, number),
             StagedStep::Elsewhere(act) => self.change_staged_elsewhere(*act, number),
             StagedStep::Common(step) => self.step(step, number).await,

@@ -64,9 +64,9 @@ pub struct Intent {
     pub observe_only: bool,
     /// `suspend: true`.
     pub suspended: bool,
-    /// `drift.policy: Correct`.
+    /// `driftPolicy: Correct`.
     pub correct_drift: bool,
-    /// `removedValues: Recreate`.
+    /// `removedValuesPolicy: Recreate`.
     pub recreate: bool,
     /// Which version of the connector is to run (rule 15).
     pub version: Version,

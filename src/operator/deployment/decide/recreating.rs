@@ -1,5 +1,5 @@
 //! The rows *Recreate* of the table: deletes the deployment and creates it without the removed values, because a
-//! redeploy does not remove values (contract section 6.1). Only for `removedValues: Recreate`, since the URLs change.
+//! redeploy does not remove values (contract section 6.1). Only for `removedValuesPolicy: Recreate`, since the URLs change.
 //!
 //! The operation stays persisted until the create that follows takes its place, so that a restart continues it.
 
@@ -37,7 +37,7 @@ pub(super) fn decide(input: &Input<'_>, operation: &Operation) -> Decision {
     }
 }
 
-/// `removedValues` was set back, and the deployment exists: nothing more is deleted. Once no DELETE can arrive any more, the
+/// `removedValuesPolicy` was set back, and the deployment exists: nothing more is deleted. Once no DELETE can arrive any more, the
 /// deployment stays as it is.
 fn withdrawn(input: &Input<'_>, observed: &ObservedDeployment, operation: &Operation) -> Decision {
     let age = input.age(operation);

@@ -152,7 +152,7 @@ impl Reconciler<'_> {
         let inputs = &*inputs;
         let record = inputs.record();
         let comparison = match decision.outcome.drifted().filter(|_| record.is_some()) {
-            _ if self.object.spec.drift.policy == DriftPolicy::Ignore => Comparison::Same,
+            _ if self.object.spec.drift_policy == DriftPolicy::Ignore => Comparison::Same,
             Some(true) => Comparison::Different(inputs.differing()),
             Some(false) => Comparison::Same,
             None => Comparison::None,

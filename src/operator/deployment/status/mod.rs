@@ -184,7 +184,9 @@ fn available(before: &ConnectorDeploymentStatus, facts: &DeploymentFacts<'_>, no
         (Reason::KeyTaken, _) | (_, Some(DeploymentStatus::Undeploying)) => false,
         (_, Some(DeploymentStatus::Deployed)) => true,
         // One 404 proves nothing.
-        (reason, None) if matches!(facts.record, ObservedRecord::Absent) && reason != Reason::ServiceUnavailable => false,
+        (reason, None) if matches!(facts.record, ObservedRecord::Absent) && reason != Reason::ServiceUnavailable => {
+            false
+        }
         _ => {
             let applied = facts.persisted.applied.as_ref();
             conditions::is_true(&before.conditions, names::AVAILABLE) || applied.is_some_and(|applied| applied.serves)
@@ -245,7 +247,7 @@ fn values_retained(before: &ConnectorDeploymentStatus, facts: &DeploymentFacts<'
     let names = listed(retained.iter().filter(|item| item.is_listed()));
     let message = format!(
         "The deployment still has values that the spec does not name: {names}. A redeploy does not remove values: name \
-         them again with other values, or set removedValues to Recreate, which deletes the deployment and creates it \
+         them again with other values, or set removedValuesPolicy to Recreate, which deletes the deployment and creates it \
          again, with other URLs{revoke}"
     );
     Some(Extra::new(type_, "NotInSpec", message))
@@ -277,7 +279,7 @@ fn drifted(before: &ConnectorDeploymentStatus, facts: &DeploymentFacts<'_>) -> O
         }
         None => ("ValuesDiffer", "The deployment".to_owned()),
     };
-    let message = format!("{what} differs from what was applied{parts}; see drift.policy");
+    let message = format!("{what} differs from what was applied{parts}; see driftPolicy");
     Some(Extra::new(names::DRIFTED, reason, message))
 }
 
@@ -300,7 +302,7 @@ fn update_available(before: &ConnectorDeploymentStatus, newer: &Newer) -> Option
 fn show(status: &mut ConnectorDeploymentStatus, record: &Deployment, texts: &Texts<'_>) {
     // A record need not show URLs during a redeploy.
     let before = std::mem::take(&mut status.applications);
-    let url = |name: &str| before.iter().find(|application| application.name == name)?.url.clone();
+    let url = |name: &str| before.iter().find(|application| application.application_name == name)?.url.clone();
     status.deployment_status = Some(cut(record.status.as_str(), 64));
     status.version = Some(record.version);
     status.connector = Some(DeployedConnector {
@@ -317,7 +319,7 @@ fn show(status: &mut ConnectorDeploymentStatus, record: &Deployment, texts: &Tex
         .iter()
         .take(64)
         .map(|application| DeployedApplication {
-            name: cut(&application.application_name, 256),
+            application_name: cut(&application.application_name, 256),
             application_type: declared
                 .iter()
                 .find(|declared| declared.application_name == application.application_name)

@@ -100,7 +100,7 @@ fn of_outcome(outcome: &Outcome, key: &str, record: Option<&Deployment>, report:
         Outcome::Disappeared => ConditionUpdate::new(
             Reason::RemoteDisappeared,
             "Another client deleted the deployment: delete this resource and create it again, or set \
-             drift.policy: Correct",
+             driftPolicy: Correct",
         ),
         Outcome::Refused | Outcome::ValuesUnknown => {
             ConditionUpdate::new(Reason::RequestRejected, "The API refused the last request")

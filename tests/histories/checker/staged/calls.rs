@@ -1,7 +1,7 @@
 //! Checks the updates of staged connectors that the remote accepted.
 
 use connect_api::model::{ConnectorUpdateAction, IsPreviewable};
-use connect_operator::crd::{ConnectorStagedSpec, Publish};
+use connect_operator::crd::{ConnectorStagedSpec, PublishPolicy};
 use jiff::Timestamp;
 
 use super::super::staged_spec::{content, has_tag, is_as_wanted, shows_nothing};
@@ -34,7 +34,7 @@ impl StagedRecords {
         match actions {
             [ConnectorUpdateAction::UpdatePreviewable] => {
                 let request = request("Preview")?;
-                if !specs().any(|spec| spec.previewable && has_tag(spec, &after.repository)) {
+                if !specs().any(|spec| spec.requests_preview() && has_tag(spec, &after.repository)) {
                     return Err(format!("a preview of {:?} was requested, which no spec asks for", after.repository));
                 }
                 match self.asked.insert((id.to_owned(), row.tag, request, uid.to_owned()), version) {
@@ -46,14 +46,14 @@ impl StagedRecords {
             [ConnectorUpdateAction::Publish { certification }] => {
                 let request = request("Publish")?;
                 let wanted = |spec: &ConnectorStagedSpec| {
-                    let how = if *certification { Publish::Certified } else { Publish::Private };
-                    let ready = !spec.previewable || after.is_previewable == IsPreviewable::Yes;
-                    spec.publish == how && is_as_wanted(spec, after) && ready
+                    let how = if *certification { PublishPolicy::Certified } else { PublishPolicy::Private };
+                    let ready = !spec.requests_preview() || after.is_previewable == IsPreviewable::Yes;
+                    spec.publish_policy == how && is_as_wanted(spec, after) && ready
                 };
                 if !specs().any(wanted) {
                     return Err(format!("{after:?} was published, certification {certification}, as no spec asks"));
                 }
-                // After a failure, `spec.publish` was changed and changed back: each change is a reason to try.
+                // After a failure, `spec.publish_policy` was changed and changed back: each change is a reason to try.
                 let failed = before.is_some_and(|record| !record.already_listed || record.has_changes);
                 let otherwise = self
                     .published

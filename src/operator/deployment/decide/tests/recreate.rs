@@ -1,4 +1,4 @@
-//! The rows *Recreate* of the table: `removedValues: Recreate` removes values by replacing the deployment.
+//! The rows *Recreate* of the table: `removedValuesPolicy: Recreate` removes values by replacing the deployment.
 
 use super::build::{
     Does, Expected, Fixture, NOW, SETTLED, Stored, again, cause, check, idle, runs, sends, visible, wanting,
@@ -44,14 +44,14 @@ fn only_a_removed_value_that_the_resource_sent_causes_a_new_deployment() {
         ("nothing is removed", recreates(live()), SETTLED),
         ("a plain value is removed", recreates(wants(without_b())), SENT),
         ("a secured value is removed", removed(), SENT),
-        ("it was removed before removedValues was set", recreates(redeployed(wants(without_b()))), SENT),
+        ("it was removed before removedValuesPolicy was set", recreates(redeployed(wants(without_b()))), SENT),
         ("removed, and something else changes", removed().requests("now").gathered(), SENT),
         ("not while more changes may follow", removed().with(|it| it.transient.change = None), idle(Outcome::Changing)),
         ("not while it is suspended", removed().suspended(), idle(Outcome::HeldBySuspend)),
         ("not while an operation runs", busy, idle(Outcome::Busy)),
         ("not if the values for the create are not known", recreates(live()).unknown(), idle(Outcome::ValuesUnknown)),
         ("not if another version would be created", removed().version(Some(1), Some(2)), unavailable),
-        ("not without removedValues: Recreate", wants(without_u()), REDEPLOYED),
+        ("not without removedValuesPolicy: Recreate", wants(without_u()), REDEPLOYED),
     ]);
 }
 

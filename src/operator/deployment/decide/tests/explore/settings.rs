@@ -13,7 +13,7 @@ pub(super) struct Settings {
     pub(super) live: bool,
     /// Begins with another client's deployment, and `adoptionPolicy: Adopt`.
     pub(super) adopt: bool,
-    /// `drift.policy: Correct`.
+    /// `driftPolicy: Correct`.
     pub(super) correct: bool,
     /// Begins suspended.
     pub(super) suspended: bool,

@@ -4,7 +4,6 @@ use std::error::Error;
 
 /// Returns what an error says, with its causes: that of a connection names neither the certificate nor the refused port, nor
 /// that no more files may be opened. A refusal has one sentence, and a debug form beside it, which is left out.
-#[must_use]
 pub(crate) fn with_causes(error: &(dyn Error + 'static)) -> String {
     let mut text = String::new();
     let mut cause = Some(error);

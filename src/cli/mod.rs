@@ -76,13 +76,11 @@ enum Command {
 }
 
 /// Returns the clap definition of the command line.
-#[must_use]
 pub fn command() -> clap::Command {
     Cli::command()
 }
 
 /// Parses the arguments of the process and runs the command.
-#[must_use]
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

@@ -37,7 +37,6 @@ pub struct Election {
 impl Election {
     /// Starts to campaign for the Lease of an install, which gets these labels. `fence` permits calls while this process
     /// leads; `identity` is unique to this process. Needs a tokio runtime.
-    #[must_use]
     pub fn start(
         client: Client,
         lease: &LeaseName,
@@ -64,7 +63,6 @@ impl Election {
     }
 
     /// Returns an election without other candidates: this process leads until it gives up. Needs a tokio runtime.
-    #[must_use]
     pub fn alone() -> Self {
         Self::running(watch::channel(true).1, |mut ended| async move {
             // A dropped sender ends it too.

@@ -9,7 +9,6 @@ use tower::BoxError;
 use connect_api::Fence;
 
 /// Returns the same client behind the fence.
-#[must_use]
 pub fn client(inner: Client, fence: Fence) -> Client {
     let namespace = inner.default_namespace().to_owned();
     let service = tower::service_fn(move |request: Request<Body>| {

@@ -21,7 +21,6 @@ macro_rules! kinds {
             pub const ALL: [Self; [$(Self::$kind),*].len()] = [$(Self::$kind),*];
 
             /// Returns the name of the kind in metrics and logs.
-            #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$kind => $name,)*
@@ -46,20 +45,17 @@ kinds! {
 
 impl Kind {
     /// Returns whether its resources have no namespace.
-    #[must_use]
     pub fn is_cluster_scoped(self) -> bool {
         self == Self::ClusterProject
     }
 
     /// Returns whether its resources are projects, which other resources name in `projectRef`.
-    #[must_use]
     pub fn is_project(self) -> bool {
         matches!(self, Self::Project | Self::ClusterProject)
     }
 
     /// Returns the finalizer of its resources: of a project, so that it stays while it is used; of others, so that they
     /// outlive their remote record.
-    #[must_use]
     pub fn finalizer(self) -> &'static str {
         if self.is_project() { names::PROJECT_FINALIZER } else { names::FINALIZER }
     }
@@ -90,25 +86,21 @@ impl Deref for ObjectRef {
 
 impl ObjectRef {
     /// Returns a reference to the resource of that name; `namespace` is empty for a cluster-scoped kind.
-    #[must_use]
     pub fn new(kind: Kind, namespace: &str, name: &str) -> Self {
         Self(Arc::new(ObjectName { kind, namespace: namespace.to_owned(), name: name.to_owned() }))
     }
 
     /// Returns a reference to the `ConnectProject` of that name.
-    #[must_use]
     pub fn project(namespace: &str, name: &str) -> Self {
         Self::new(Kind::Project, namespace, name)
     }
 
     /// Returns a reference to the `ClusterConnectProject` of that name.
-    #[must_use]
     pub fn cluster_project(name: &str) -> Self {
         Self::new(Kind::ClusterProject, "", name)
     }
 
     /// Returns a reference to the project that a resource of this namespace names.
-    #[must_use]
     pub fn of_project(namespace: &str, reference: &ProjectRef) -> Self {
         match reference.kind {
             ProjectKind::ConnectProject => Self::project(namespace, &reference.name),
@@ -117,19 +109,16 @@ impl ObjectRef {
     }
 
     /// Returns a reference to the `ConnectorDeployment` of that name.
-    #[must_use]
     pub fn deployment(namespace: &str, name: &str) -> Self {
         Self::new(Kind::Deployment, namespace, name)
     }
 
     /// Returns a reference to the `ConnectorStaged` of that name.
-    #[must_use]
     pub fn staged(namespace: &str, name: &str) -> Self {
         Self::new(Kind::Staged, namespace, name)
     }
 
     /// Returns a reference to the `ActionCheck` of that name.
-    #[must_use]
     pub fn check(namespace: &str, name: &str) -> Self {
         Self::new(Kind::Check, namespace, name)
     }

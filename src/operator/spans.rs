@@ -10,7 +10,6 @@ use crate::operator::object_ref::{ObjectName, ObjectRef};
 use crate::operator::reporting::reconcile_outcome::ReconcileOutcome;
 
 /// Creates the span of a reconcile.
-#[must_use]
 pub fn reconcile(object_ref: &ObjectRef) -> Span {
     let ObjectName { namespace, name, kind } = &**object_ref;
     let kind = kind.as_str();
@@ -37,7 +36,6 @@ pub fn reconciled(span: &Span, ended: ReconcileOutcome) {
 }
 
 /// Creates the span of a round of reads of a remote project; `name`: what is read.
-#[must_use]
 pub fn round(name: &'static str, project: &str) -> Span {
     tracing::info_span!(
         target: trace::EXPORTED,
@@ -49,7 +47,6 @@ pub fn round(name: &'static str, project: &str) -> Span {
 
 /// Creates the span of a request to the API server. Requests outside of a reconcile, such as those for the Lease, have
 /// none.
-#[must_use]
 pub fn cluster_request(method: &Method) -> Span {
     if trace::current().is_none() {
         return Span::none();

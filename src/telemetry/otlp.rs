@@ -68,7 +68,6 @@ impl Traces {
     }
 
     /// Returns the layer that receives the spans.
-    #[must_use]
     pub fn layer(&self) -> TraceLayer {
         let exported = filter_fn(|span| span.is_span() && span.target() == trace::EXPORTED);
         tracing_opentelemetry::layer()

@@ -29,20 +29,17 @@ const LONGEST_SLEEP: Duration = Duration::from_mins(1);
 impl Clock {
     /// Creates a clock that starts at the system time. From then on it and its clones count monotonically, so that
     /// setting the system time moves no timer and changes no age. The process adopts a new system time at its restart.
-    #[must_use]
     pub fn system() -> Self {
         Self(Source::System { start: Timestamp::now(), since: counting() })
     }
 
     /// Creates a clock that stays at `start` until [`Clock::step`] advances it.
-    #[must_use]
     pub fn stepped(start: Timestamp) -> Self {
         Self(Source::Stepped(watch::Sender::new(start)))
     }
 
     /// Returns the current time, which is never earlier than a time that this clock or one of its clones returned
     /// before.
-    #[must_use]
     pub fn now(&self) -> Timestamp {
         match &self.0 {
             Source::System { start, .. } => later(*start, self.elapsed()),
@@ -53,7 +50,6 @@ impl Clock {
     /// Returns the time that has passed on this clock and its clones since a fixed moment. On Linux this includes the
     /// time that the machine was suspended (`CLOCK_BOOTTIME`), because time passed for other machines as well, for
     /// example for a lease.
-    #[must_use]
     pub fn elapsed(&self) -> Duration {
         match &self.0 {
             Source::System { since, .. } => counting().saturating_sub(*since),
@@ -108,13 +104,11 @@ fn counting() -> Duration {
 }
 
 /// Returns `from` plus `by`, limited to [`Timestamp::MAX`].
-#[must_use]
 pub fn later(from: Timestamp, by: Duration) -> Timestamp {
     from.saturating_add(by).unwrap_or(Timestamp::MAX)
 }
 
 /// Returns the time from `start` to `end`, or zero if `end` is earlier.
-#[must_use]
 pub fn between(start: Timestamp, end: Timestamp) -> Duration {
     Duration::try_from(end.duration_since(start)).unwrap_or(Duration::ZERO)
 }

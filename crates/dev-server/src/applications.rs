@@ -68,7 +68,6 @@ pub fn parse_application(text: &str) -> Result<(String, Url), String> {
 }
 
 /// Returns the URL at which programs on this machine reach a server with this listen address.
-#[must_use]
 pub fn local_url(address: SocketAddr) -> String {
     // The name of both loopback addresses: a machine may have only one of them.
     if address.ip().is_unspecified() {

@@ -50,7 +50,6 @@ pub struct PlannedEntry {
 
 impl PlannedOutcome {
     /// Returns a failure with one `Error` entry.
-    #[must_use]
     pub fn failure(application: &str, title: &str, message: &str) -> Self {
         let entry = PlannedEntry {
             kind: EntryType::Error,

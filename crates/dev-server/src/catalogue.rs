@@ -80,7 +80,6 @@ impl Catalogue {
     ///
     /// # Panics
     /// Never: a test parses the compiled-in file.
-    #[must_use]
     pub fn built_in() -> Self {
         Self::parse(include_str!("catalogue.yaml")).expect("a test parses the built-in catalogue")
     }
@@ -102,7 +101,6 @@ impl Catalogue {
 
     /// Merges another catalogue into this one. Entries of the other one replace those with the same key, client id or
     /// repository URL.
-    #[must_use]
     pub fn and(mut self, more: Self) -> Self {
         self.projects.retain(|old| more.projects.iter().all(|new| new.key != old.key));
         self.clients.retain(|old| more.clients.iter().all(|new| new.id != old.id));

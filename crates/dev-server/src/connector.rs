@@ -160,13 +160,11 @@ pub(super) fn newest<'a>(versions: impl Iterator<Item = &'a ConnectorDefinition>
 
 impl ConnectorDefinition {
     /// Returns the application with this name.
-    #[must_use]
     pub fn application(&self, name: &str) -> Option<&DeclaredApplication> {
         self.configurations.iter().find(|application| application.application_name == name)
     }
 
     /// Whether a project may use the connector.
-    #[must_use]
     pub fn is_open_to(&self, project: &str) -> bool {
         let is_owner = self.owner.as_ref().is_some_and(|owner| owner == project);
         !self.private
@@ -188,14 +186,12 @@ impl ConnectorDefinition {
     }
 
     /// Whether the connector can be deployed in a region.
-    #[must_use]
     pub fn supports(&self, region: &str) -> bool {
         REGIONS.contains(&region)
             && (self.supported_regions.is_empty() || self.supported_regions.iter().any(|supported| supported == region))
     }
 
     /// Returns the connector as `GET /connectors/…` shows it.
-    #[must_use]
     pub fn published(&self) -> Connector {
         Connector {
             id: self.id.clone(),
@@ -217,7 +213,6 @@ impl ConnectorDefinition {
     }
 
     /// Returns the connector as a deployment shows it.
-    #[must_use]
     pub fn deployed(&self) -> DeployedConnector {
         DeployedConnector {
             id: self.id.clone(),

@@ -81,38 +81,32 @@ pub struct FaultAnswer {
 
 impl FaultAnswer {
     /// Returns an error with a status and a code.
-    #[must_use]
     pub fn error(status: u16, code: &str) -> Self {
         Self { status: Some(status), code: Some(code.to_owned()), ..Self::default() }
     }
 
     /// Returns an answer with a status and a text that is not JSON.
-    #[must_use]
     pub fn text(status: u16, text: &str) -> Self {
         Self { status: Some(status), body: Some(Value::String(text.to_owned())), ..Self::default() }
     }
 
     /// Closes the connection without an answer.
-    #[must_use]
     pub fn dropped() -> Self {
         Self { drop: true, ..Self::default() }
     }
 
     /// Adds a header.
-    #[must_use]
     pub fn with_header(mut self, name: &str, value: &str) -> Self {
         self.headers.insert(name.to_owned(), value.to_owned());
         self
     }
 
     /// Resets the connection without an answer.
-    #[must_use]
     pub fn reset() -> Self {
         Self { reset: true, ..Self::default() }
     }
 
     /// Returns the regular body with another status.
-    #[must_use]
     pub fn with_the_right_body(status: u16) -> Self {
         Self { status: Some(status), keep_body: true, ..Self::default() }
     }
@@ -137,20 +131,17 @@ impl FaultAnswer {
 
 impl Fault {
     /// Creates a fault for every call of an operation, which then does not happen.
-    #[must_use]
     pub fn of(operation: &str, answer: FaultAnswer) -> Self {
         Self { operation: Some(operation.to_owned()), answer, ..Self::default() }
     }
 
     /// Limits the fault to `count` calls.
-    #[must_use]
     pub fn times(mut self, count: u64) -> Self {
         self.count = Some(count);
         self
     }
 
     /// Lets the operation happen before its answer is replaced.
-    #[must_use]
     pub fn after_the_effect(mut self) -> Self {
         self.effect = FaultEffect::After;
         self

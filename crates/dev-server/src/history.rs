@@ -47,7 +47,6 @@ pub struct Moment {
 
 impl Moment {
     /// Returns the plain value of an application after the event, if it was sent.
-    #[must_use]
     pub fn plain(&self, application: &str, key: &str) -> Option<&str> {
         self.values.application(application)?.values.plain(key)
     }

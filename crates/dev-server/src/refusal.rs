@@ -80,7 +80,6 @@ impl Refusal {
     }
 
     /// Returns the body of contract section 8.1.
-    #[must_use]
     pub fn body(&self) -> ErrorResponse {
         ErrorResponse {
             status_code: self.status,
@@ -90,7 +89,6 @@ impl Refusal {
     }
 
     /// Returns the codes in order, for tests and logs.
-    #[must_use]
     pub fn codes(&self) -> Vec<&str> {
         self.errors.iter().map(|error| error.code.as_str()).collect()
     }

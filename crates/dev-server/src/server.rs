@@ -159,25 +159,21 @@ impl DevServer {
     }
 
     /// Returns `http://127.0.0.1:PORT`, the URL of both the Connect API and the token endpoint.
-    #[must_use]
     pub fn url(&self) -> String {
         applications::local_url(self.address)
     }
 
     /// Returns the listen address.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// Returns the clock.
-    #[must_use]
     pub fn clock(&self) -> &Clock {
         &self.shared.clock
     }
 
     /// Returns the time of its clock, for the methods of [`World`].
-    #[must_use]
     pub fn now(&self) -> Timestamp {
         self.shared.clock.now()
     }
@@ -188,20 +184,17 @@ impl DevServer {
     }
 
     /// Returns the last 20,000 calls, in the order of their answers.
-    #[must_use]
     pub fn calls(&self) -> Vec<Call> {
         self.shared.calls().kept().cloned().collect()
     }
 
     /// Returns the number of all calls so far, by operation.
-    #[must_use]
     pub fn counts(&self) -> BTreeMap<&'static str, u64> {
         self.shared.calls().counts().clone()
     }
 
     /// Returns a receiver of all further answers, until the next call of this method. It gets an answer before the
     /// caller does. Answers of the console, of `/_dev` and of faults are not included.
-    #[must_use]
     pub fn listen(&self) -> UnboundedReceiver<Answer> {
         self.shared.listen()
     }
@@ -217,7 +210,6 @@ impl DevServer {
     }
 
     /// Returns the active faults; `count` is how often each still applies.
-    #[must_use]
     pub fn faults(&self) -> Vec<Fault> {
         self.shared.faults().set().to_vec()
     }

@@ -91,7 +91,6 @@ struct HeldKey {
 
 impl World {
     /// Creates a world without deployments. With a seed, ids are the same in each run.
-    #[must_use]
     pub fn new(catalogue: Catalogue, variant: Variant, deploy_duration: Duration, seed: Option<u64>) -> Self {
         let mut ids = Ids::new(seed);
         let fingerprints = FingerprintKey::new(ids.bytes());
@@ -121,7 +120,6 @@ impl World {
     }
 
     /// Returns the catalogue, including versions that were added at run time.
-    #[must_use]
     pub fn catalogue(&self) -> &Catalogue {
         &self.catalogue
     }

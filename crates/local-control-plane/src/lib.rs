@@ -65,7 +65,6 @@ pub struct Options {
 
 impl Options {
     /// Creates options without profiles.
-    #[must_use]
     pub fn new(assets: Assets) -> Self {
         Self { assets, profiling: false }
     }
@@ -126,19 +125,16 @@ impl LocalCluster {
     }
 
     /// Returns the path of the administrator's kubeconfig; the file is removed with the cluster.
-    #[must_use]
     pub fn kubeconfig_path(&self) -> PathBuf {
         self.folder().join(identity::KUBECONFIG)
     }
 
     /// Returns the folder of all files, with `etcd.log` and `kube-apiserver.log`; it is removed with the cluster.
-    #[must_use]
     pub fn folder(&self) -> &Path {
         self.guard.folder()
     }
 
     /// Returns the client configuration of the administrator (group `system:masters`).
-    #[must_use]
     pub fn config(&self) -> Config {
         self.config.clone()
     }
@@ -146,7 +142,6 @@ impl LocalCluster {
     /// Returns a client configuration that impersonates `user`, with only the groups that everybody has; a service
     /// account, `system:serviceaccount:NAMESPACE:NAME`, also has those of service accounts. RBAC decides what the user
     /// may do, which is nothing at first.
-    #[must_use]
     pub fn config_as(&self, user: &str) -> Config {
         let mut config = self.config();
         config.auth_info.impersonate = Some(user.to_owned());
@@ -170,7 +165,6 @@ impl LocalCluster {
     }
 
     /// Returns the process ids of etcd and kube-apiserver.
-    #[must_use]
     pub fn process_ids(&self) -> [u32; 2] {
         self.processes.each_ref().map(Child::id)
     }

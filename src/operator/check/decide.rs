@@ -37,7 +37,6 @@ pub enum Step {
 }
 
 /// Decides from what the status records of the last call.
-#[must_use]
 pub fn decide(status: &ActionCheckStatus, wanted: &DesiredCall, now: Timestamp) -> Step {
     let known = status.checked_for.as_ref().is_some_and(|checked| is_same(checked, &wanted.cause));
     let outcome = status.outcome.filter(|_| known);

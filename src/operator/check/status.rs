@@ -29,7 +29,6 @@ pub struct Result {
 
 /// Returns the `Ready` condition for the last call, derived from the status alone. `writes`: whether the call is a
 /// write, which is not repeated.
-#[must_use]
 pub fn ready_condition(status: &ActionCheckStatus, writes: bool) -> ConditionUpdate {
     let reason = reason(status.outcome, writes);
     // The existing condition has the whole message as long as it is about this call.
@@ -54,7 +53,6 @@ fn reason(outcome: Option<CheckOutcome>, writes: bool) -> Reason {
 }
 
 /// Returns the condition for a call that may have been sent and whose answer is unknown.
-#[must_use]
 pub fn lost() -> ConditionUpdate {
     let message = format!(
         "The operator stopped before it knew the answer. It does not repeat the call: change the spec, or set the \
@@ -66,7 +64,6 @@ pub fn lost() -> ConditionUpdate {
 
 /// Returns the status from before a call, from which a later reconcile knows that it may have been sent. `trace_id`: tells it
 /// from the same call of another operator, within the same second.
-#[must_use]
 pub fn about_to_send(
     before: &ActionCheckStatus,
     cause: &CheckedFor,
@@ -91,7 +88,6 @@ pub fn about_to_send(
 }
 
 /// Returns the status after a call.
-#[must_use]
 pub fn answered(sent: &ActionCheckStatus, result: &Result, writes: bool, now: Timestamp) -> ActionCheckStatus {
     let status = ActionCheckStatus {
         http_status: result.http_status,
@@ -104,13 +100,11 @@ pub fn answered(sent: &ActionCheckStatus, result: &Result, writes: bool, now: Ti
 }
 
 /// Returns the condition for a call that waits because of `suspend`.
-#[must_use]
 pub fn held() -> ConditionUpdate {
     ConditionUpdate::new(Reason::Suspended, "The action is called once suspend is false")
 }
 
 /// Returns the status with the conditions for this generation, and whether it is suspended.
-#[must_use]
 pub fn with_condition(
     before: &ActionCheckStatus,
     condition: &ConditionUpdate,

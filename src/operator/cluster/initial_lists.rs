@@ -56,7 +56,6 @@ struct State {
 
 impl InitialLists {
     /// Creates the state before the controllers start.
-    #[must_use]
     pub fn new(metrics: Arc<Metrics>) -> Arc<Self> {
         Arc::new(Self { metrics, state: Mutex::default() })
     }
@@ -104,7 +103,6 @@ impl InitialLists {
     /// Nobody waits for a refused one: what cannot be listed cannot be read or written either, so it is not reconciled and
     /// cannot create what another resource creates too. An API server that does not answer is different: it may still show a
     /// stronger claim.
-    #[must_use]
     pub fn of_keys(&self) -> (bool, bool) {
         let state = self.state.lock();
         let is_one = |list: &List| [Kind::Deployment, Kind::Staged].iter().any(|kind| kind.as_str() == list.kind);
@@ -113,7 +111,6 @@ impl InitialLists {
     }
 
     /// Returns the lists that the API server refuses, as messages.
-    #[must_use]
     pub fn refused_lists(&self) -> Vec<String> {
         self.state.lock().refused.iter().map(ToString::to_string).collect()
     }

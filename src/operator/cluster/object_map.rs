@@ -28,7 +28,6 @@ impl<T> ObjectMap<T> {
     }
 
     /// Returns every object that something is kept of.
-    #[must_use]
     pub fn object_refs(&self) -> Vec<ObjectRef> {
         self.with(|map| map.keys().cloned().collect())
     }
@@ -41,7 +40,6 @@ impl<T> ObjectMap<T> {
 
 impl<T: Clone> ObjectMap<T> {
     /// Returns what is kept of an object.
-    #[must_use]
     pub fn get(&self, object_ref: &ObjectRef) -> Option<T> {
         self.with(|map| map.get(object_ref).cloned())
     }

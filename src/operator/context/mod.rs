@@ -131,7 +131,6 @@ impl Context {
     }
 
     /// Rule 4: returns whether a resource may go on, and announces what it `begins` to the others.
-    #[must_use]
     pub fn claim<K: ManagedKind>(&self, object: &K, begins: Option<Begin<'_>>) -> ClaimStatus {
         self.keys.claim(object, begins, &|project, namespace| self.admits(project, namespace))
     }
@@ -157,7 +156,6 @@ impl Context {
 
     /// Returns every resource that this process keeps anything for, in order, so that tests can compare it with what
     /// exists.
-    #[must_use]
     pub fn object_refs(&self) -> BTreeSet<ObjectRef> {
         let Memory { deployments, staged, projects, failures, shown } = &self.memory;
         let kept = [deployments.object_refs(), staged.object_refs(), projects.object_refs(), failures.object_refs()];
@@ -209,7 +207,6 @@ pub struct Project {
 
 impl Project {
     /// Whether the users of a project need not be enqueued, because nothing differs from `before`.
-    #[must_use]
     pub fn is_same(&self, before: &Self) -> bool {
         before.identity == self.identity
             && before.region == self.region

@@ -35,7 +35,6 @@ pub struct PersistedOperation {
 
 impl PersistedOperation {
     /// The operation in `stored`, an object as the API server returned it; `None`: it has none.
-    #[must_use]
     pub fn of(stored: &ConnectorDeployment) -> Option<Self> {
         let PersistedState { id, operation, .. } = state::shown(stored.status.as_ref()?);
         Some(Self { operation: operation?, id })
@@ -78,7 +77,6 @@ fn classify(error: &ApiError) -> Response {
 /// Whether the service rejected a move because it names an application that the new version adds: some services take such
 /// an application and others do not (contract section 6.1). The rejection proves that nothing has happened, so the same move
 /// without it is not a second change.
-#[must_use]
 pub fn rejects_added(done: &Done) -> bool {
     let code = done.error.as_ref().and_then(ApiError::code);
     done.response == Response::Refused && code == Some(&ErrorCode::DeploymentApplicationDoNotBelong)
@@ -181,7 +179,6 @@ fn accepted(record: Deployment) -> Done {
 
 /// Returns the condition for a call that failed; `None`: the failure passes by itself. `suspects`: the rights whose
 /// lack explains a refusal, the likeliest first; `project`: key of the remote project.
-#[must_use]
 pub fn condition(done: &Done, suspects: &[Right], project: &str) -> Option<ConditionUpdate> {
     let error = done.error.as_ref()?;
     // The next observation tells whose key it is.

@@ -20,7 +20,6 @@ pub type Urls = BTreeMap<String, String>;
 
 /// Returns the URLs of a deployment: those in its record, and those that it showed before, because a record need not show them
 /// during a redeploy. Without a deployment there are none.
-#[must_use]
 pub fn urls(record: Option<&Deployment>, persisted: &PersistedState) -> Urls {
     let Some(record) = record else { return Urls::new() };
     let mut urls = if persisted.id.as_ref() == Some(&record.id) { persisted.urls.clone() } else { Urls::new() };
@@ -44,7 +43,6 @@ impl Desired {
     }
 
     /// Returns those of `urls` that values are made of.
-    #[must_use]
     pub fn used(&self, mut urls: Urls) -> Urls {
         urls.retain(|name, _| self.url_values.iter().any(|value| value.application == *name));
         urls
@@ -65,7 +63,6 @@ fn joined(url: &str, path: &str) -> String {
 }
 
 /// Returns the condition of a deployment that runs with placeholders; `None`: it has none.
-#[must_use]
 pub fn waiting(desired: &Desired, record: &Deployment) -> Option<ConditionUpdate> {
     let mut by_application: BTreeMap<&str, Vec<&Item>> = BTreeMap::new();
     for value in desired.awaited() {

@@ -18,7 +18,6 @@ use crate::operator::values::Values;
 /// The record need not list such an application; if it does, the application has no URL. Only services can be
 /// recognized by a missing URL: service is the only type for which the API reference promises one, and if no service of
 /// a deployment has a URL, its record shows no URLs at all.
-#[must_use]
 pub fn missing(record: &Deployment) -> BTreeSet<String> {
     let declared = record.connector.configurations.as_deref().unwrap_or_default();
     // The record of a busy deployment is not complete yet, and one that lists no applications proves nothing.
@@ -41,7 +40,6 @@ pub fn missing(record: &Deployment) -> BTreeSet<String> {
 
 /// Returns the values with each application that the call has to name, and no other. `declared`: what
 /// the connector declares in the version that will run; `record`: the deployment before the call.
-#[must_use]
 pub fn named(values: &Values, call: CallKind, declared: Option<&Declared>, record: Option<&Deployment>) -> Values {
     let declared = || declared.into_iter().flat_map(|declared| declared.applications.keys().cloned());
     let given = || values.applications.iter().cloned();
@@ -62,7 +60,6 @@ pub fn named(values: &Values, call: CallKind, declared: Option<&Declared>, recor
 }
 
 /// Returns the condition message for a deployment that lacks applications.
-#[must_use]
 pub fn message(missing: &BTreeSet<String>) -> String {
     let names = missing.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
     format!(

@@ -28,14 +28,12 @@ pub struct DeclaredKey {
 
 impl Declared {
     /// Returns the default of a plain value.
-    #[must_use]
     pub fn default_of(&self, item: &Item) -> Option<&String> {
         self.keys.get(item)?.default.as_ref()
     }
 
     /// Returns the values that the connector requires and that are given as empty texts. Whether the service takes these is
     /// unspecified, so they are sent.
-    #[must_use]
     pub fn empty_required(&self, values: &Values) -> Vec<Item> {
         let visible = values.visible.iter().filter(|(_, text)| text.is_empty()).map(|(item, _)| item);
         let secured = values.secured.iter().filter(|(_, text)| text.expose_secret().is_empty()).map(|(item, _)| item);

@@ -40,7 +40,6 @@ pub struct UrlValue {
 
 impl UrlValue {
     /// Returns a value of the spec, with its placeholder until it is resolved.
-    #[must_use]
     pub fn of(item: Item, from: &ApplicationUrl) -> Self {
         let path = from.path.clone().unwrap_or_default();
         Self { item, application: from.application_name.clone(), path, is_awaited: true }
@@ -75,7 +74,6 @@ pub struct Unready {
 
 impl Unready {
     /// Returns the condition together with other problems, so that a user can correct all of them at once.
-    #[must_use]
     pub fn with(self, problems: &[String]) -> ConditionUpdate {
         besides(self.condition, problems)
     }
@@ -119,7 +117,6 @@ impl Desired {
     }
 
     /// Returns the values with invisible characters at an end, which are sent with them, and describes the characters.
-    #[must_use]
     pub fn invisible(&self) -> Vec<String> {
         let visible = self.values.visible.iter().filter(|(item, _)| item.kind == Kind::Standard);
         let secured = self.values.secured.iter().map(|(item, text)| (item, text.expose_secret()));
@@ -128,7 +125,6 @@ impl Desired {
     }
 
     /// Returns the digests that stand for the values. `ignored`: values that comparisons leave out.
-    #[must_use]
     pub fn wanted(&self, digests: &DigestKey, ignored: &BTreeSet<Item>) -> DesiredPayload {
         let (names, mut values) = (Names::of(&self.values), self.values.visible.clone());
         values.retain(|item, _| !ignored.contains(item));

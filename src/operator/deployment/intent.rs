@@ -30,7 +30,6 @@ const LONGEST_KEY: usize = 256;
 const DIGITS: usize = 8;
 
 /// Returns the key of the remote deployment: the one in the spec, or `{namespace}_{name}`.
-#[must_use]
 pub fn key(object: &ConnectorDeployment) -> String {
     if let Some(key) = &object.spec.key {
         return key.clone();
@@ -44,7 +43,6 @@ pub fn key(object: &ConnectorDeployment) -> String {
 }
 
 /// Returns the type of the remote deployment, as the API names it.
-#[must_use]
 pub fn kind(object: &ConnectorDeployment) -> &'static str {
     match object.spec.effective_type() {
         DeploymentType::Preview => "preview",
@@ -54,13 +52,11 @@ pub fn kind(object: &ConnectorDeployment) -> &'static str {
 }
 
 /// Returns what identifies the remote deployment, which the status shows even before it exists.
-#[must_use]
 pub fn desired_identity(object: &ConnectorDeployment, project: &Project) -> DesiredIdentity {
     identity_in(object, project.identity.clone(), &project.region)
 }
 
 /// Returns the same for a remote project whose deployments go to `region` by default.
-#[must_use]
 pub fn identity_in(object: &ConnectorDeployment, remote: RemoteIdentity, region: &str) -> DesiredIdentity {
     DesiredIdentity {
         key: key(object),
@@ -71,7 +67,6 @@ pub fn identity_in(object: &ConnectorDeployment, remote: RemoteIdentity, region:
 }
 
 /// Returns the values whose changes outside of this resource are accepted.
-#[must_use]
 pub fn ignored(object: &ConnectorDeployment) -> BTreeSet<Item> {
     let ignored = object.spec.drift_ignore.iter();
     ignored.map(|value| Item::standard(value.application_name.as_deref().unwrap_or(GLOBAL), &value.key)).collect()
@@ -89,7 +84,6 @@ pub struct Target {
 impl Target {
     /// Returns the connector as a draft names it: without a version, which is deprecated and means the latest (contract
     /// section 4.2).
-    #[must_use]
     pub fn reference(&self) -> ConnectorReference {
         let (id, key) = match self.name.selector.clone() {
             Selector::Id(id) => (Some(id), None),
@@ -145,7 +139,6 @@ fn staged_target(
 }
 
 /// Reports why a connector of `stagedRef` cannot be deployed yet.
-#[must_use]
 pub fn not_deployable(object: &ConnectorDeployment, why: &str) -> ConditionUpdate {
     let name = object.spec.connector.staged_ref.as_ref().map(|reference| reference.name.as_str()).unwrap_or_default();
     ConditionUpdate::new(Reason::StagedNotReady, format!("ConnectorStaged {name}: {why}"))
@@ -153,7 +146,6 @@ pub fn not_deployable(object: &ConnectorDeployment, why: &str) -> ConditionUpdat
 
 /// Returns what happens to the remote deployment when the object is deleted. `install`: the default policy of this
 /// install.
-#[must_use]
 pub fn deletion(object: &ConnectorDeployment, install: Option<DeletionPolicy>) -> Option<DeletionPolicy> {
     object.metadata.deletion_timestamp.as_ref()?;
     let stays = object.spec.deletion_policy_of(install) == DeletionPolicy::Orphan
@@ -163,7 +155,6 @@ pub fn deletion(object: &ConnectorDeployment, install: Option<DeletionPolicy>) -
 
 /// Returns what a user asks for, where the install has no default deletion policy. `target`: the connector, if it is
 /// known; `latest`: its version in the registry, if it was read.
-#[must_use]
 pub fn intent(
     object: &ConnectorDeployment,
     wanted: &DesiredIdentity,
@@ -193,7 +184,6 @@ pub fn intent(
 }
 
 /// Returns the version of the connector that is asked for; `latest`: the version in the registry, if it was read.
-#[must_use]
 pub fn version(object: &ConnectorDeployment, latest: Option<i64>) -> Version {
     let connector = &object.spec.connector;
     Version { wanted: connector.version, follow: connector.update_policy == UpdatePolicy::Latest, latest }

@@ -77,7 +77,6 @@ pub async fn contents(
 }
 
 /// Returns the values in a Secret.
-#[must_use]
 pub fn of_secret(secret: Secret) -> Content {
     let source = source("Secret", &secret);
     let data = secret.data.unwrap_or_default().into_iter();
@@ -85,7 +84,6 @@ pub fn of_secret(secret: Secret) -> Content {
 }
 
 /// Returns the values in a ConfigMap.
-#[must_use]
 pub fn of_config_map(config_map: ConfigMap) -> Content {
     let source = source("ConfigMap", &config_map);
     let texts = config_map.data.unwrap_or_default().into_iter().map(|(key, text)| (key, text.into_bytes()));
@@ -173,7 +171,6 @@ fn newer_than(now: Timestamp, persisted: &PersistedState, cache: &LocalCache) ->
 }
 
 /// Converts a read to what `decide` takes. `ignored`: values that comparisons leave out.
-#[must_use]
 pub fn observation(read: &RecordRead, ignored: &BTreeSet<Item>) -> Observation {
     match &read.record {
         Some(record) => Observation::Present(of_record(record, ignored)),
@@ -182,7 +179,6 @@ pub fn observation(read: &RecordRead, ignored: &BTreeSet<Item>) -> Observation {
 }
 
 /// Converts a record to what `decide` takes.
-#[must_use]
 pub fn of_record(record: &Deployment, ignored: &BTreeSet<Item>) -> ObservedDeployment {
     ObservedDeployment {
         id: record.id.clone(),
@@ -212,7 +208,6 @@ fn comparable(text: &str) -> String {
 }
 
 /// Converts the status of a deployment.
-#[must_use]
 pub fn phase(status: &DeploymentStatus) -> Phase {
     match status {
         DeploymentStatus::Draft => Phase::Draft,
@@ -250,7 +245,6 @@ fn secured(record: &Deployment) -> Names {
 }
 
 /// Returns what a connector declares; `None`: it is not known.
-#[must_use]
 pub fn declared(applications: Option<&Vec<DeclaredApplication>>, global: Option<&DeclaredGlobal>) -> Option<Declared> {
     let mut declared = Declared::default();
     for it in applications? {

@@ -149,7 +149,6 @@ pub struct Operation {
 
 impl Operation {
     /// Whether its call was about to be sent once: only then does a refusal prove that nothing happened.
-    #[must_use]
     pub fn is_first(&self) -> bool {
         self.attempt == 1
     }
@@ -185,7 +184,6 @@ pub enum OperationType {
 
 impl OperationType {
     /// Whether it deletes the deployment.
-    #[must_use]
     pub fn takes_down(self) -> bool {
         matches!(self, Self::Undeploy | Self::Recreate)
     }
@@ -206,7 +204,6 @@ pub struct Sources(String);
 
 impl Sources {
     /// Returns the sources for these objects, in any order.
-    #[must_use]
     pub fn of(all: &[Source]) -> Self {
         if all.is_empty() {
             return Self::default();
@@ -221,7 +218,6 @@ impl Sources {
     }
 
     /// Whether there were none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -250,7 +246,6 @@ pub enum Phase {
 
 impl Phase {
     /// Whether the status changes without another call; an unknown status counts as busy.
-    #[must_use]
     pub fn is_busy(self) -> bool {
         match self {
             Self::Queued | Self::Deploying | Self::Undeploying | Self::Other => true,
@@ -308,27 +303,23 @@ pub struct ObservedDeployment {
 
 impl ObservedDeployment {
     /// Whether the deployment shows this value.
-    #[must_use]
     pub fn shows(&self, item: &Item) -> bool {
         self.values.contains_key(item) || self.secured.has(item)
     }
 
     /// Whether the deployment shows the visible values of this payload as they were sent.
-    #[must_use]
     pub fn shows_as_sent(&self, sent: &Payload, digests: &DigestKey) -> bool {
         digests.of_visible(&sent.names, &self.values) == sent.visible
     }
 
     /// Whether the deployment looks as if exactly these values had been sent: they fit, and all other plain values are
     /// defaults of the connector.
-    #[must_use]
     pub fn is_what_was_sent(&self, sent: &Payload, digests: &DigestKey) -> bool {
         let mut plain = self.values.keys().filter(|item| item.kind == Kind::Standard);
         self.shows_as_sent(sent, digests) && plain.all(|item| sent.names.has(item) || self.shows_default(item))
     }
 
     /// Whether it shows the default that the connector declares for a plain value.
-    #[must_use]
     pub fn shows_default(&self, item: &Item) -> bool {
         let default = self.declared.as_ref().and_then(|declared| declared.default_of(item));
         default.is_some() && self.values.get(item) == default
@@ -360,7 +351,6 @@ pub enum ConnectorName {
 impl Identity {
     /// Whether the observed deployment has this identity. A record without the key of its connector, and a connector
     /// that is not known, count as a match.
-    #[must_use]
     pub fn fits(&self, seen: &ObservedDeployment) -> bool {
         let connector = match &self.connector {
             ConnectorName::Key(key) => seen.connector_key.as_ref().is_none_or(|seen| seen == key),

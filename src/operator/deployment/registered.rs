@@ -30,7 +30,6 @@ pub struct Registered {
 
 impl Registered {
     /// Returns the connector that can be deployed; `None`: it is not known, or there is none.
-    #[must_use]
     pub fn offering(&self) -> Option<&Arc<RegistryConnector>> {
         match &self.registry_entry.as_ref()?.found {
             RegistryAnswer::There(offering) => Some(offering),
@@ -40,14 +39,12 @@ impl Registered {
 
     /// Returns the latest version in the registry. The version of a staged connector changes with each of its steps, so
     /// it is only known for one that a `stagedRef` names.
-    #[must_use]
     pub fn latest(&self) -> Option<i64> {
         let published = self.offering().filter(|offering| offering.previewable.is_none());
         self.deployable.or_else(|| published.map(|offering| offering.version))
     }
 
     /// Returns what the version declares that a create deploys, or to which a redeploy moves.
-    #[must_use]
     pub fn declared(&self) -> Option<Declared> {
         let offering = self.offering()?;
         observe::declared(offering.applications.as_ref(), offering.global.as_ref())
@@ -55,7 +52,6 @@ impl Registered {
 
     /// Returns the declarations of the version that will run (rule 14): those in the record, unless a redeploy moves to
     /// another version.
-    #[must_use]
     pub fn declarations(&self, object: &ConnectorDeployment, record: Option<&Deployment>) -> Option<Declared> {
         let recorded = record.and_then(recorded);
         let moves = record.is_some_and(|record| self.moves(object, record));
@@ -74,14 +70,12 @@ impl Registered {
     }
 
     /// Whether a deployment of the connector generates an API client.
-    #[must_use]
     pub fn generates_api_client(&self) -> bool {
         self.offering().is_some_and(|offering| offering.generates_api_client())
     }
 
     /// Returns the rights that this call needs. A redeploy is not known to need the right to generate API clients, so
     /// it is sent without it.
-    #[must_use]
     pub fn rights(&self, call: CallKind) -> Vec<Right> {
         let mut rights = vec![Right::ManageDeployments];
         // A Recreate needs the rights of the create that follows, so that it does not fail in between.
@@ -96,7 +90,6 @@ impl Registered {
     }
 
     /// Reports values that cannot be sent yet, with mistakes in names that can be found without them.
-    #[must_use]
     pub fn condition(
         &self,
         object: &ConnectorDeployment,
@@ -115,7 +108,6 @@ impl Registered {
 
     /// Returns what the service would refuse about this call, and whether the registry is the source of that. What is
     /// not known is not a problem.
-    #[must_use]
     pub fn problems(
         &self,
         object: &ConnectorDeployment,
@@ -162,7 +154,6 @@ fn recorded(record: &Deployment) -> Option<Declared> {
 
 /// Returns the rights whose lack explains a refused call, the likeliest first. `generates_api_client`: a deployment of
 /// the connector generates an API client.
-#[must_use]
 pub fn suspects(call: CallKind, generates_api_client: bool) -> Vec<Right> {
     match call {
         CallKind::Create if generates_api_client => vec![Right::GenerateApiClients, Right::ManageDeployments],
@@ -173,7 +164,6 @@ pub fn suspects(call: CallKind, generates_api_client: bool) -> Vec<Right> {
 
 /// Returns the condition while a call that needs the declarations of `connector` cannot be sent. `absent`: the registry has
 /// no such connector; otherwise it cannot be read, or does not report what the connector declares.
-#[must_use]
 pub fn undeclared(connector: &Selector, absent: bool, project: &str) -> ConditionUpdate {
     if absent {
         let (part, name) = match connector {
@@ -193,7 +183,6 @@ pub fn undeclared(connector: &Selector, absent: bool, project: &str) -> Conditio
 }
 
 /// Reports problems that were found before anything is sent.
-#[must_use]
 pub fn not_sent(problems: &[String]) -> String {
     format!("Not sent: {}", problems.join("; "))
 }

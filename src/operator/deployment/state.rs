@@ -21,13 +21,11 @@ pub fn read(status: &ConnectorDeploymentStatus) -> Result<PersistedState, Condit
 
 /// Reads the persisted state from a status for people, and for whoever waits for what was applied; one that cannot be read is
 /// empty. No decision about the deployment is made from it.
-#[must_use]
 pub fn shown(status: &ConnectorDeploymentStatus) -> PersistedState {
     read(status).unwrap_or_default()
 }
 
 /// Digest of what was applied last, and when, as long as no operation runs.
-#[must_use]
 pub fn applied(status: &ConnectorDeploymentStatus) -> Option<(Option<String>, Time)> {
     let state = shown(status);
     let applied = state.applied.filter(|_| state.operation.is_none())?;

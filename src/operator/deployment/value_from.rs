@@ -30,7 +30,6 @@ fn selected(values: &ConfigurationValues) -> impl Iterator<Item = Selected<'_>> 
 }
 
 /// Returns the Secrets and ConfigMaps that a spec names for its values.
-#[must_use]
 pub fn references(spec: &ConnectorDeploymentSpec) -> BTreeSet<Reference> {
     let mut named = BTreeSet::new();
     for values in all(spec) {
@@ -46,7 +45,6 @@ pub fn references(spec: &ConnectorDeploymentSpec) -> BTreeSet<Reference> {
 
 /// Returns where the values come from whose keys a text of the service names, as sentences without a full stop. Objects
 /// that are taken as a whole are left out: which of them has the key is not known here.
-#[must_use]
 pub fn sources_of(spec: &ConnectorDeploymentSpec, text: &str) -> Vec<String> {
     let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-');
     let words: BTreeSet<&str> = text.split(|letter| !is_part(letter)).collect();
@@ -61,7 +59,6 @@ pub fn sources_of(spec: &ConnectorDeploymentSpec, text: &str) -> Vec<String> {
 }
 
 /// Returns the note about these values with invisible characters at an end, if there are any.
-#[must_use]
 pub fn invisible_note(invisible: &[String]) -> Option<String> {
     (!invisible.is_empty()).then(|| {
         format!(

@@ -52,7 +52,6 @@ impl Found {
 }
 
 /// Returns the resources to look up, in the order of the spec.
-#[must_use]
 pub fn resources(verify: &Verify) -> Vec<ResourceName> {
     wanted(verify).map(|(name, _)| name).collect()
 }
@@ -242,7 +241,6 @@ fn shortened(text: &str) -> String {
 }
 
 /// Returns the condition while there is no new result: the one of this generation, or that nothing was looked up yet.
-#[must_use]
 pub fn unknown(before: &[Condition], generation: i64, why: String) -> ConditionUpdate {
     let reported = before
         .iter()
@@ -254,13 +252,11 @@ pub fn unknown(before: &[Condition], generation: i64, why: String) -> ConditionU
 }
 
 /// Whether a report has warnings or errors.
-#[must_use]
 pub fn has_findings(record: &Deployment) -> bool {
     record.report().iter().any(|entry| matches!(entry.kind, EntryType::Warning | EntryType::Error))
 }
 
 /// Returns the Ready condition of a deployment whose own condition is `condition`.
-#[must_use]
 pub fn ready(
     mut condition: ConditionUpdate,
     when: &[ReadyWhen],

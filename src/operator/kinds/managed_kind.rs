@@ -92,7 +92,6 @@ impl ManagedKind for ActionCheck {
 /// Returns a hash of what users can change of an object, and of its uid, so that another object of the same name has
 /// another hash. The operator's own writes change the status or its annotation, and do not change the hash; somebody
 /// else's removal of our finalizer changes it, with or without the annotation: a PUT of the manifest removes both.
-#[must_use]
 pub fn user_changes<K: ManagedKind>(object: &K) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let meta = object.meta();

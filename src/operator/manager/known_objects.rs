@@ -25,7 +25,6 @@ pub struct KnownObjects {
 
 impl KnownObjects {
     /// Creates the state before the first event. `namespace`: the only one that is watched; `None`: all namespaces.
-    #[must_use]
     pub fn new(namespace: Option<String>) -> Self {
         Self { namespace, listed: BTreeMap::new() }
     }

@@ -67,7 +67,6 @@ pub struct Options {
 }
 
 /// Creates the empty context of all reconciles. `enqueue` receives every object to reconcile.
-#[must_use]
 pub fn context(options: Options, enqueue: &UnboundedSender<ObjectRef>) -> Arc<Context> {
     let Options { client, clock, settings, concurrency, factory, metrics, lists, jitter_seed } = options;
     let remotes = Remotes::new(clock.clone(), factory, enqueue.clone(), concurrency, jitter_seed, Arc::clone(&metrics));

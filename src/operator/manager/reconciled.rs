@@ -35,7 +35,6 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 const LONGEST_TEXT: usize = 512;
 
 /// Reconciles of this kind at once, in all namespaces together; [`crate::operator::cluster::queue::fair_queue`] says whose.
-#[must_use]
 pub(super) fn slots(kind: Kind) -> usize {
     match kind {
         // A thousand resources that change at the same time need no memory for a thousand reconciles. Most wait for the cluster;

@@ -72,7 +72,6 @@ pub async fn remove_finalizer<K: ManagedKind>(api: &Api<K>, object: &K) -> Resul
 }
 
 /// Returns the condition for an object that cannot be read.
-#[must_use]
 pub fn unreadable(what: &str, error: kube::Error) -> ConditionUpdate {
     refusal::condition(Access::Read, &format!("get {what}"), error)
         .unwrap_or_else(|error| ConditionUpdate::new(Reason::InternalError, format!("{what} cannot be read: {error}")))
@@ -112,13 +111,11 @@ pub fn failed(context: &Context, object_ref: &ObjectRef, error: &kube::Error) ->
 }
 
 /// Whether an object is being deleted.
-#[must_use]
 pub fn is_deleting<K: ManagedKind>(object: &K) -> bool {
     object.meta().deletion_timestamp.is_some()
 }
 
 /// Returns the value of an annotation by which users request something, cut to the length that a status stores.
-#[must_use]
 pub fn request<K: ManagedKind>(object: &K, annotation: &str) -> Option<String> {
     object.annotations().get(annotation).map(|value| value.chars().take(256).collect())
 }

@@ -164,7 +164,6 @@ pub fn note_references(context: &Context, object_ref: &ObjectRef, project: &Obje
 
 /// Reports a project that was changed under a record: the record is in another project (rule 2). `now`: the project that
 /// the `ConnectProject` names.
-#[must_use]
 pub fn identity_changed<K: ManagedKind>(object: &K, now: &RemoteIdentity) -> Option<ConditionUpdate> {
     let claim = object.claim()?;
     let before = claim.remote.filter(|before| (claim.id.is_some() || claim.operation) && before != now)?;

@@ -22,7 +22,6 @@ impl Remote {
     /// Returns the client. Each call asks the circuit breaker first
     /// ([`HeldBack`](connect_api::error::Failure::HeldBack) if it is open, with the time left in `retry_after`) and reports
     /// to it afterwards, so callers need not. Do not keep it for longer than one reconcile.
-    #[must_use]
     pub fn api(self: &Arc<Self>) -> impl ConnectApi + StagedApi + use<> {
         GuardedClient(Arc::clone(self))
     }

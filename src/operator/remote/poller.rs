@@ -22,7 +22,6 @@ const READS_AT_ONCE: usize = 4;
 impl Remote {
     /// Takes an observation of `id` by a request that left at `newer_than` or later. If there is none, registers a
     /// pending read (for `newer_than`, if that is in the future), and `object_ref` is enqueued once the read is done.
-    #[must_use]
     pub fn polled_record(&self, object_ref: &ObjectRef, id: &str, newer_than: Timestamp) -> Option<PolledRecord> {
         let now = self.clock.now();
         self.change(|state| state.records.take(object_ref, id, newer_than, now))
@@ -30,7 +29,6 @@ impl Remote {
 
     /// Returns why the reads that `object_ref` waits for fail, if several in a row did. An error that may be over with the next
     /// read is none.
-    #[must_use]
     pub fn read_error(&self, object_ref: &ObjectRef) -> Option<ApiError> {
         self.look(|state| state.records.error(object_ref))
     }

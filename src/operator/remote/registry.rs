@@ -46,7 +46,6 @@ pub struct RegistryConnector {
 
 impl RegistryConnector {
     /// Whether a deployment of it generates an API client, which needs an additional right.
-    #[must_use]
     pub fn generates_api_client(&self) -> bool {
         !self.api_client.is_empty()
     }

@@ -40,7 +40,6 @@ impl Remotes {
     /// Creates an empty set. `enqueue` gets every object to reconcile again; `concurrency` is the number of permits of
     /// each remote, `jitter_seed` the seed of its jitter; `metrics` count panics
     /// of its tasks.
-    #[must_use]
     pub fn new(
         clock: Clock,
         factory: Arc<dyn ConnectFactory>,
@@ -90,7 +89,6 @@ impl Remotes {
     }
 
     /// Returns the remote of `project`.
-    #[must_use]
     pub fn of(&self, project: &ObjectRef) -> Option<Arc<Remote>> {
         self.registry.lock().remotes.get(project).map(|(remote, _)| Arc::clone(remote))
     }
@@ -131,7 +129,6 @@ impl Remotes {
     }
 
     /// Returns every object that any remote keeps something for, and every project that has a remote.
-    #[must_use]
     pub fn object_refs(&self) -> Vec<ObjectRef> {
         let registry = self.registry.lock();
         let kept = registry.remotes.values().flat_map(|(remote, _)| remote.object_refs());

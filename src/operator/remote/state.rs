@@ -164,31 +164,26 @@ impl Remote {
     }
 
     /// Identifies the credentials that the remote is called with.
-    #[must_use]
     pub fn login(&self) -> Login {
         self.login
     }
 
     /// Returns the settings of its client.
-    #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
     /// Returns the health. Each change of its kind enqueues the project.
-    #[must_use]
     pub fn health(&self) -> Health {
         self.state.lock().circuit_breaker.health()
     }
 
     /// Returns why no call passes now, even if only the log reports it.
-    #[must_use]
     pub fn outage(&self) -> Option<Outage> {
         self.state.lock().circuit_breaker.outage().cloned()
     }
 
     /// Returns which of `rights` the newest token lacks, in the order of `rights`; nothing if its scopes are not known.
-    #[must_use]
     pub fn lacking(&self, rights: &[Right]) -> Vec<Right> {
         scopes::missing(rights, &self.client.scopes().unwrap_or_default(), &self.settings.project_key)
     }
@@ -205,13 +200,11 @@ impl Remote {
 
     /// Whether the deployments of the project were listed with these credentials. A successful
     /// login proves less: a token of another project can read the registry.
-    #[must_use]
     pub fn has_answered(&self) -> bool {
         self.state.lock().counted.is_some()
     }
 
     /// Returns the scopes of the newest token; `None` before the first one.
-    #[must_use]
     pub fn scopes(&self) -> Option<Vec<String>> {
         self.client.scopes()
     }

@@ -19,7 +19,6 @@ pub fn keep<T: Serialize>(list: &mut Vec<T>, bytes: usize) {
 }
 
 /// Returns the size of a value as JSON, in bytes.
-#[must_use]
 pub fn size(value: &impl Serialize) -> usize {
     serde_json::to_vec(value).map_or(0, |bytes| bytes.len())
 }

@@ -24,13 +24,11 @@ pub struct ConditionUpdate {
 
 impl ConditionUpdate {
     /// Creates an update with this reason and message.
-    #[must_use]
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
         Self { reason, message: message.into(), event: true }
     }
 
     /// Returns the same update without an Event, for an operation whose Event is reported when its call was sent.
-    #[must_use]
     pub fn without_event(self) -> Self {
         Self { event: false, ..self }
     }
@@ -55,13 +53,11 @@ impl Extra {
     }
 
     /// Creates a condition of this type.
-    #[must_use]
     pub fn new(type_: &'static str, reason: &str, message: impl Into<String>) -> Self {
         Self { type_, reason: reason.to_owned(), message: message.into() }
     }
 
     /// Creates the `Suspended` condition. `suspend`: `spec.suspend`.
-    #[must_use]
     pub fn suspended(suspend: bool) -> Option<Self> {
         suspend.then(|| Self::new(names::SUSPENDED, "Suspended", "Nothing is sent while suspend is true"))
     }
@@ -69,7 +65,6 @@ impl Extra {
 
 /// Returns the conditions for `update` and `extra`, and those of `before` that the operator does not own.
 /// `lastTransitionTime` changes only with the status.
-#[must_use]
 pub fn conditions(
     before: &[Condition],
     update: &ConditionUpdate,
@@ -106,7 +101,6 @@ pub fn keep_others(conditions: &mut Vec<Condition>, before: &[Condition]) {
 }
 
 /// Returns the conditions of `before` with the main three (Ready, Reconciling, Stalled) replaced by those for `update`.
-#[must_use]
 pub fn with_main(before: &[Condition], update: &ConditionUpdate, generation: i64, now: Timestamp) -> Vec<Condition> {
     let is_main = |type_: &str| [names::READY, names::RECONCILING, names::STALLED].contains(&type_);
     let mut after = conditions(before, update, None, generation, now);
@@ -117,7 +111,6 @@ pub fn with_main(before: &[Condition], update: &ConditionUpdate, generation: i64
 
 /// Returns the condition of this type for `update`; its status follows from the reason. `lastTransitionTime` changes
 /// only with the status.
-#[must_use]
 pub fn about(
     before: &[Condition],
     type_: &str,
@@ -134,7 +127,6 @@ pub fn about(
 }
 
 /// Returns a condition whose status does not follow from a [`Reason`]. `lastTransitionTime` changes only with the status.
-#[must_use]
 pub fn condition(
     before: &[Condition],
     type_: &str,
@@ -158,37 +150,31 @@ pub fn condition(
 }
 
 /// Whether `Ready` is true.
-#[must_use]
 pub fn is_ready(conditions: &[Condition]) -> bool {
     is_true(conditions, names::READY)
 }
 
 /// Whether the condition of this type exists and is true.
-#[must_use]
 pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
     find(conditions, type_).is_some_and(|condition| condition.status == "True")
 }
 
 /// Returns the reason of `Ready`.
-#[must_use]
 pub fn ready_reason(conditions: &[Condition]) -> Option<&str> {
     reason(conditions, names::READY)
 }
 
 /// Returns since when `Ready` has its status.
-#[must_use]
 pub fn ready_since(conditions: &[Condition]) -> Option<Timestamp> {
     find(conditions, names::READY).map(|condition| condition.last_transition_time.0)
 }
 
 /// Returns the message of `Ready`.
-#[must_use]
 pub fn ready_message(conditions: &[Condition]) -> Option<&str> {
     find(conditions, names::READY).map(|condition| condition.message.as_str())
 }
 
 /// Returns the reason of the condition of this type.
-#[must_use]
 pub fn reason<'c>(conditions: &'c [Condition], type_: &str) -> Option<&'c str> {
     find(conditions, type_).map(|condition| condition.reason.as_str())
 }
@@ -198,7 +184,6 @@ fn find<'c>(conditions: &'c [Condition], type_: &str) -> Option<&'c Condition> {
 }
 
 /// Returns a time as the API stores it.
-#[must_use]
 pub fn whole_seconds(time: Timestamp) -> Timestamp {
     Timestamp::from_second(time.as_second()).unwrap_or(time)
 }
@@ -207,7 +192,6 @@ const MORE: &str = "…";
 
 /// Returns a text of others as a status or an Event has it: cleaned, and its first `length` bytes, cut at a character
 /// boundary. No such text gets there otherwise.
-#[must_use]
 pub fn cut(text: &str, length: usize) -> String {
     let text = clean(text);
     if text.len() <= length {

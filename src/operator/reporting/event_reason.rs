@@ -20,7 +20,6 @@ macro_rules! event_reasons {
             pub const OF_NO_CONDITION: &'static [Self] = &[$(Self::$name),*];
 
             /// Returns the `reason` of the Event.
-            #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self {
                     Self::Condition(reason) => reason.as_str(),

@@ -21,13 +21,11 @@ impl<R> Copy for ObservedRecord<'_, R> {}
 
 impl<'a, R> ObservedRecord<'a, R> {
     /// A record that was read, or its absence.
-    #[must_use]
     pub fn of(record: Option<&'a R>) -> Self {
         record.map_or(Self::Absent, Self::Present)
     }
 
     /// The record in a response; one without says nothing about it.
-    #[must_use]
     pub fn answered(record: Option<&'a R>) -> Self {
         record.map_or(Self::NotRead, Self::Present)
     }

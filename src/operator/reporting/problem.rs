@@ -12,7 +12,6 @@ use super::reason::{ConditionState, Reason};
 use crate::operator::object_ref::{Kind, ObjectRef};
 
 /// Returns the condition for a failed call. `project`: key of the remote project, for the names of scopes.
-#[must_use]
 pub fn condition(error: &ApiError, project: &str) -> ConditionUpdate {
     condition_of(error, Right::of_operation(error.operation).as_slice(), project)
 }
@@ -31,7 +30,6 @@ fn condition_of(error: &ApiError, rights: &[Right], project: &str) -> ConditionU
 }
 
 /// Returns the condition when nothing was sent because the token lacks these rights.
-#[must_use]
 pub fn unpermitted(missing: &[Right], project: &str) -> ConditionUpdate {
     let message = format!(
         "Nothing is sent: the API client lacks {}. Scopes of an API client cannot be changed: create another one, and \
@@ -91,7 +89,6 @@ fn reason(error: &ApiError) -> Reason {
 }
 
 /// Rule 4: another resource owns the key. `kind`: that of both.
-#[must_use]
 pub fn key_conflict(kind: &str, winner: &ObjectRef, key: &str) -> ConditionUpdate {
     let (what, outage) = match winner.kind {
         Kind::Deployment => ("deployment", ": nothing serves then, and the next deployment has other URLs"),
@@ -107,7 +104,6 @@ pub fn key_conflict(kind: &str, winner: &ObjectRef, key: &str) -> ConditionUpdat
 }
 
 /// Rule 4: the record under the key may belong to a resource that this operator cannot list or deserialize.
-#[must_use]
 pub fn unlisted(key: &str) -> ConditionUpdate {
     let message = format!(
         "What exists under the key {key} is not taken over while the API server refuses to list a namespace to watch, or \
@@ -118,7 +114,6 @@ pub fn unlisted(key: &str) -> ConditionUpdate {
 }
 
 /// Returns the condition when the project that a resource names does not exist.
-#[must_use]
 pub fn project_missing(project: &ObjectRef) -> ConditionUpdate {
     let (kind, name) = (project.kind.as_str(), &project.name);
     let place = if project.kind.is_cluster_scoped() { "" } else { " in this namespace" };
@@ -128,7 +123,6 @@ pub fn project_missing(project: &ObjectRef) -> ConditionUpdate {
 /// Returns the condition for a failed call that changes something; `None`: the error is transient, and the next
 /// observation decides. `key_exists`: the response to a create was that the key exists. `rights`: those that the call
 /// needs, the one that is most likely missing first.
-#[must_use]
 pub fn condition_of_call(
     error: &ApiError,
     key_exists: bool,
@@ -141,7 +135,6 @@ pub fn condition_of_call(
 }
 
 /// Returns the condition for a remote that cannot be used. `project`: its key.
-#[must_use]
 pub fn condition_of_outage(outage: &Outage, project: &str) -> ConditionUpdate {
     let reason = match outage.kind {
         OutageKind::Unavailable => Reason::ServiceUnavailable,
@@ -168,7 +161,6 @@ pub fn condition_of_outage(outage: &Outage, project: &str) -> ConditionUpdate {
 }
 
 /// Returns the condition for a resource whose project cannot be used.
-#[must_use]
 pub fn of_project(project: &ObjectRef, condition: &ConditionUpdate) -> ConditionUpdate {
     match condition.reason {
         // Users of a namespace need not be allowed to read the project, and its message names objects of the operator's

@@ -22,7 +22,6 @@ pub enum ConditionState {
 
 impl ConditionState {
     /// Returns the value of the metric label `state`.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Ready => "Ready",
@@ -48,31 +47,26 @@ macro_rules! reasons {
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
             /// Returns the `reason` of the condition.
-            #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$name => stringify!($name),)* }
             }
 
             /// Parses the `reason` of a condition. Returns `None` if this version does not know it.
-            #[must_use]
             pub fn parse(word: &str) -> Option<Self> {
                 Self::ALL.iter().find(|reason| reason.as_str() == word).copied()
             }
 
             /// Returns whether the last deployment failed, even if the code deployed before keeps serving.
-            #[must_use]
             pub fn is_failed(self) -> bool {
                 matches!(self, Self::DeploymentFailed | Self::RedeployFailed)
             }
 
             /// Returns the conditions that this reason implies.
-            #[must_use]
             pub fn state(self) -> ConditionState {
                 match self { $(Self::$name => ConditionState::$state,)* }
             }
 
             /// Returns the meaning of the reason, and what to do about it.
-            #[must_use]
             pub fn sentence(self) -> &'static str {
                 match self { $(Self::$name => $sentence,)* }
             }

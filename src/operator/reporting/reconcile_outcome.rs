@@ -21,7 +21,6 @@ pub enum ReconcileOutcome {
 
 impl ReconcileOutcome {
     /// Returns the result of a reconcile that failed with this error of the API server.
-    #[must_use]
     pub fn refused(error: &kube::Error) -> Self {
         match error {
             kube::Error::Api(status) if status.code == 409 => Self::Conflict,
@@ -30,7 +29,6 @@ impl ReconcileOutcome {
     }
 
     /// Returns the name of the result in metrics, logs and traces: the reason, if there is one.
-    #[must_use]
     pub fn label(self) -> &'static str {
         match self {
             Self::Reported(reason) => reason.map_or("None", Reason::as_str),

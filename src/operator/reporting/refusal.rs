@@ -38,14 +38,12 @@ pub fn condition(access: Access, request: &str, error: kube::Error) -> Result<Co
 }
 
 /// Returns the answer to a request that would be refused again, until a user changes something.
-#[must_use]
 pub fn definite(access: Access, error: &kube::Error) -> Option<&Status> {
     let kube::Error::Api(status) = error else { return None };
     (status.code != 404 && is_definite(access, status)).then_some(&**status)
 }
 
 /// Whether the same request would be refused again, until a user changes something.
-#[must_use]
 pub fn is_definite(access: Access, status: &Status) -> bool {
     match status.code {
         // Changed meanwhile, or the API server is busy.
@@ -64,7 +62,6 @@ fn refused(request: &str, status: &Status) -> ConditionUpdate {
 }
 
 /// Returns the sentence about a request that was refused with this status.
-#[must_use]
 pub fn message(request: &str, status: &Status) -> String {
     let why = if status.message.is_empty() { &status.reason } else { &status.message };
     format!("The Kubernetes API server refused to {request}: {why}")
@@ -72,7 +69,6 @@ pub fn message(request: &str, status: &Status) -> String {
 
 /// Whether waiting does not help: the right to read is missing, or the namespace or kind does not exist. An API server
 /// that is unavailable or fails is no such answer.
-#[must_use]
 pub fn cannot_be_seen(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if matches!(status.code, 403 | 404))
 }

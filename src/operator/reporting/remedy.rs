@@ -11,7 +11,6 @@ use crate::operator::object_ref::{ObjectName, ObjectRef};
 const LONGEST_SOURCES: usize = 300;
 
 /// Returns the command that requests a redeploy of the resource.
-#[must_use]
 pub fn redeploy(object_ref: &ObjectRef) -> String {
     let ObjectName { kind, namespace, name } = &**object_ref;
     format!(
@@ -24,7 +23,6 @@ pub fn redeploy(object_ref: &ObjectRef) -> String {
 /// Appends to the message of a failed deployment where the values come from that it names, and the command that requests a
 /// redeploy. The rest of the message is cut so that these fit. `sources`: returns where the values come from that a text
 /// names, see [`sources_of`](crate::operator::deployment::value_from::sources_of).
-#[must_use]
 pub fn of_failure(
     condition: ConditionUpdate,
     object_ref: &ObjectRef,
@@ -48,7 +46,6 @@ pub fn of_failure(
 }
 
 /// Appends to the message of a resource whose deletion does not go on how it is deleted all the same.
-#[must_use]
 pub fn of_deletion(condition: ConditionUpdate, object_ref: &ObjectRef) -> ConditionUpdate {
     let waits = !matches!(condition.reason.state(), ConditionState::Ready | ConditionState::Progressing);
     // Removing the finalizer is a request to the API server, too.
@@ -66,7 +63,6 @@ pub fn of_deletion(condition: ConditionUpdate, object_ref: &ObjectRef) -> Condit
 }
 
 /// Appends a remedy to a message, the rest of which is cut so that it fits.
-#[must_use]
 pub fn after(condition: ConditionUpdate, remedy: &str) -> ConditionUpdate {
     let ConditionUpdate { reason, message, event } = condition;
     let finding = cut(message.trim_end_matches('.'), LONGEST_MESSAGE.saturating_sub(remedy.len()));
@@ -84,7 +80,6 @@ pub enum HostList {
 
 /// Returns the message about a URL that may not be called, with the option that would allow it. `field`: the field with
 /// the URL.
-#[must_use]
 pub fn of_host(field: &str, refused: &UrlRefused, list: HostList) -> String {
     let (flag, value, default) = match list {
         HostList::Api => ("--allowed-api-hosts", "allowedApiHosts", AllowedHosts::DEFAULT),

@@ -10,7 +10,6 @@ use crate::crd::ReportEntry;
 use crate::crd::connector_deployment_status::{MESSAGE_LENGTH, REPORT_ENTRIES};
 
 /// Returns the newest entries. `masker`: hides secrets in their texts; without one, texts are left out.
-#[must_use]
 pub fn newest(findings: &[Finding], masker: Option<&Masker>) -> Vec<ReportEntry> {
     let mut findings: Vec<_> = findings.iter().collect();
     // RFC 3339 times in UTC sort like strings; entries without a time come last.
@@ -32,14 +31,12 @@ pub fn newest(findings: &[Finding], masker: Option<&Masker>) -> Vec<ReportEntry>
 const NAMED_ERRORS: usize = 5;
 
 /// Returns the first error, or else the first warning, as one line.
-#[must_use]
 pub fn worst(report: &[ReportEntry]) -> Option<String> {
     let first = |kind: EntryType| report.iter().find(|entry| entry.entry_type == kind.as_str());
     first(EntryType::Error).or_else(|| first(EntryType::Warning)).map(line)
 }
 
 /// Returns the errors, newest first, each as one line; five at most.
-#[must_use]
 pub fn errors(report: &[ReportEntry]) -> Vec<String> {
     let errors = report.iter().filter(|entry| entry.entry_type == EntryType::Error.as_str());
     errors.take(NAMED_ERRORS).map(line).collect()

@@ -23,7 +23,6 @@ pub enum Response {
 }
 
 /// Returns the state to persist before a call. `state`: what is known by then; `record`: what was read.
-#[must_use]
 pub fn begin(state: &State, kind: CallKind, intent: &Intent, record: Option<&Observed>, now: Timestamp) -> State {
     let mut state = state.clone();
     match kind {
@@ -41,7 +40,6 @@ pub fn begin(state: &State, kind: CallKind, intent: &Intent, record: Option<&Obs
 }
 
 /// Returns the state after the response to a call. `before`: the state without it; `begun`: the one that was persisted.
-#[must_use]
 pub fn after(before: &State, begun: &State, tag: &str, response: &Response) -> State {
     let mut state = begun.clone();
     let Some(call) = &mut state.call else { return state };
@@ -75,7 +73,6 @@ pub fn after(before: &State, begun: &State, tag: &str, response: &Response) -> S
 
 /// Returns what a call is sent for: one that was refused is not repeated in a loop for the same cause. Another version
 /// of the record may accept it.
-#[must_use]
 pub fn cause(kind: CallKind, intent: &Intent, record: Option<&Observed>) -> String {
     let version = record.map(|record| record.version);
     format!("{kind:?} {} {} {version:?} {:?}", digest(kind, intent), intent.generation, intent.request)

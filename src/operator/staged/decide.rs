@@ -61,7 +61,6 @@ pub enum Step {
 }
 
 /// Decides what to do next.
-#[must_use]
 pub fn decide(input: &Input<'_>) -> Decision {
     let (state, mut memory) = (input.state.clone(), input.memory.clone());
     if input.record.is_some() {

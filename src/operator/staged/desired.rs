@@ -17,7 +17,6 @@ use crate::operator::values::digest::hex;
 const DIGITS: usize = 32;
 
 /// Returns what is sent to create the connector.
-#[must_use]
 pub fn draft(spec: &ConnectorStagedSpec) -> ConnectorStagedDraft {
     let creator = &spec.creator;
     ConnectorStagedDraft {
@@ -42,7 +41,6 @@ pub fn draft(spec: &ConnectorStagedSpec) -> ConnectorStagedDraft {
 }
 
 /// Returns the draft that would create the existing connector.
-#[must_use]
 pub fn shown(record: &Record) -> ConnectorStagedDraft {
     ConnectorStagedDraft {
         key: record.key.clone(),
@@ -59,7 +57,6 @@ pub fn shown(record: &Record) -> ConnectorStagedDraft {
 
 /// Returns the one form of all drafts of the same content: the service does not distinguish an empty value from an absent
 /// one, its lists are sets, and the key is not content.
-#[must_use]
 pub fn normalized(mut draft: ConnectorStagedDraft) -> ConnectorStagedDraft {
     draft.key = None;
     let creator = &mut draft.creator;
@@ -85,7 +82,6 @@ pub fn normalized(mut draft: ConnectorStagedDraft) -> ConnectorStagedDraft {
 }
 
 /// Returns a digest of everything that a user can choose.
-#[must_use]
 pub fn digest(draft: ConnectorStagedDraft) -> String {
     let text = serde_json::to_string(&normalized(draft)).unwrap_or_default();
     let mut digits = hex(&Sha256::digest(text.as_bytes()));
@@ -94,7 +90,6 @@ pub fn digest(draft: ConnectorStagedDraft) -> String {
 }
 
 /// Returns a digest of what should be published, and how; `None`: nothing should be. `digest`: that of the connector.
-#[must_use]
 pub fn publication(spec: &ConnectorStagedSpec, digest: &str) -> Option<String> {
     match spec.publish_policy {
         PublishPolicy::Never => None,
@@ -115,7 +110,6 @@ pub struct Changes {
 }
 
 /// Returns the necessary changes.
-#[must_use]
 pub fn changes(spec: &ConnectorStagedSpec, record: &Record) -> Changes {
     use ConnectorUpdateAction as Act;
     let (wanted, seen) = (draft(spec), shown(record));

@@ -40,7 +40,6 @@ pub struct Intent {
 }
 
 /// Returns what a user asks for.
-#[must_use]
 pub fn intent(object: &ConnectorStaged) -> Intent {
     let spec = &object.spec;
     let digest = desired::digest(desired::draft(spec));

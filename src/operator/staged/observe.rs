@@ -17,7 +17,6 @@ use crate::crd::{ActionCheck, ConnectorDeployment, ConnectorStagedSpec, PublishA
 use crate::operator::cluster::references::{Named, Reference};
 
 /// Returns what enqueues a resource: its project, and, while publishing waits for them, the objects that prove its tag.
-#[must_use]
 pub fn references(spec: &ConnectorStagedSpec, waits: bool) -> BTreeSet<Reference> {
     let project = Named::project(&spec.project_ref);
     let after = spec.publish_after.iter().filter(|_| waits);

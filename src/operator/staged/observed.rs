@@ -38,7 +38,6 @@ pub struct Observed {
 
 impl Observed {
     /// Compares a record with what is desired.
-    #[must_use]
     pub fn of(record: &Record, spec: &ConnectorStagedSpec) -> Self {
         let changes = desired::changes(spec, record);
         Self {
@@ -57,25 +56,21 @@ impl Observed {
     }
 
     /// Whether the service accepts no change now; an unknown status counts as that.
-    #[must_use]
     pub fn is_locked(&self) -> bool {
         matches!(self.phase, Phase::Processing | Phase::Other(_))
     }
 
     /// Whether it changes without another call; an unknown value counts as that.
-    #[must_use]
     pub fn is_busy(&self) -> bool {
         self.is_locked() || matches!(self.permission, Permission::Pending | Permission::Other(_))
     }
 
     /// Whether it waits for certification, or is being certified.
-    #[must_use]
     pub fn is_certifying(&self) -> bool {
         matches!(self.phase, Phase::ReadyForCertification | Phase::InCertification)
     }
 
     /// Whether what is published is what it shows.
-    #[must_use]
     pub fn is_published(&self) -> bool {
         self.listed && !self.changed
     }

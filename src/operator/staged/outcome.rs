@@ -48,7 +48,6 @@ pub enum Outcome {
 
 /// Returns the Ready condition of an outcome. `details`: what differs and cannot be changed, or what publishing waits
 /// for.
-#[must_use]
 pub fn ready_condition(outcome: Outcome, key: &str, record: Option<&Record>, details: &[String]) -> ConditionUpdate {
     let status = record.map_or("not found", |record| record.status.as_str());
     let tag = record.map(|record| record.repository.tag.as_str()).unwrap_or_default();

@@ -21,7 +21,6 @@ pub struct Objects {
 }
 
 /// Returns what publishing of the connector of the `ConnectorStaged` `kit` still waits for, each in a sentence that names the object; empty: everything is proven.
-#[must_use]
 pub fn missing(kit: &str, spec: &ConnectorStagedSpec, state: &State, objects: &Objects) -> Vec<String> {
     let Some(after) = &spec.publish_after else { return Vec::new() };
     let name = &after.deployment_ref.name;

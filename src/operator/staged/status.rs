@@ -37,7 +37,6 @@ pub struct StagedFacts<'a> {
 }
 
 /// Returns the new status.
-#[must_use]
 pub fn summarize(facts: &StagedFacts<'_>, now: Timestamp) -> ConnectorStagedStatus {
     let StagedFacts { object, condition, .. } = *facts;
     let mut status = object.status.clone().unwrap_or_default();
@@ -85,7 +84,6 @@ fn retained(object: &ConnectorStaged, record: &Record) -> Option<Extra> {
 }
 
 /// Limits the size of each list.
-#[must_use]
 pub fn bounded(mut status: ConnectorStagedStatus) -> ConnectorStagedStatus {
     bounds::keep(&mut status.publishing_report, REPORT_SIZE);
     bounds::keep(&mut status.previewable_report, REPORT_SIZE);

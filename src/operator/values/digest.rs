@@ -30,7 +30,6 @@ pub struct DigestKey {
 
 impl DigestKey {
     /// Creates a key from its bytes. Its name, which every digest contains, is derived from them.
-    #[must_use]
     pub fn new(key: [u8; KEY_LENGTH]) -> Self {
         let name = hex(&Sha256::digest([b"digest key name".as_slice(), &key].concat())[..4]);
         Self { name, key: Zeroizing::new(key) }
@@ -40,7 +39,6 @@ impl DigestKey {
     ///
     /// # Panics
     /// Never: HMAC takes a key of any length (RFC 2104 section 2).
-    #[must_use]
     #[allow(clippy::missing_panics_doc, reason = "HMAC takes keys of any length (RFC 2104 section 2)")]
     pub fn digest(&self, values: &Values) -> Digest {
         let mut hash = self.hash();
@@ -55,7 +53,6 @@ impl DigestKey {
 
     /// Returns the key for one namespace: equal values in two namespaces have different digests, so whoever can read both
     /// statuses learns nothing from comparing them.
-    #[must_use]
     #[allow(clippy::missing_panics_doc, reason = "HMAC takes keys of any length (RFC 2104 section 2)")]
     pub fn of_namespace(&self, namespace: &str) -> Self {
         let mut hash = self.hash();
@@ -65,7 +62,6 @@ impl DigestKey {
 
     /// Returns the digest of those of `values` that are named, as the remote shows them. Retry policies do not count, because
     /// older services do not show them.
-    #[must_use]
     pub fn of_visible(&self, names: &Names, values: &VisibleValues) -> Digest {
         let mut hash = self.hash();
         let counts = |item: &&Item| matches!(item.kind, Kind::Standard | Kind::Schedule);
@@ -80,7 +76,6 @@ impl DigestKey {
     }
 
     /// Returns the digest of these differences; `None`: there are none.
-    #[must_use]
     pub fn of_differences(&self, differences: &BTreeMap<&Item, Difference<'_>>) -> Option<Digest> {
         let mut hash = self.hash();
         for (item, Difference { sent, shown }) in differences {
@@ -126,7 +121,6 @@ pub enum Comparison {
 
 impl Digest {
     /// Compares the values behind two digests.
-    #[must_use]
     pub fn compare(&self, other: &Self) -> Comparison {
         match (self.key == other.key, self.hash == other.hash) {
             (true, true) => Comparison::Same,
@@ -136,7 +130,6 @@ impl Digest {
     }
 
     /// Parses the written form. A string without a key name becomes a digest under a key that does not exist.
-    #[must_use]
     pub fn parse(text: &str) -> Self {
         let (key, hash) = text.split_once(':').unwrap_or(("", text));
         Self { key: key.to_owned(), hash: hash.to_owned() }
@@ -170,7 +163,6 @@ pub(in crate::operator) fn feed(hash: &mut impl sha2::digest::Update, fields: &[
 }
 
 /// Returns bytes as lower-case hexadecimal digits.
-#[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     use fmt::Write as _;
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {

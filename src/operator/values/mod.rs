@@ -29,7 +29,6 @@ pub struct Values {
 
 impl Values {
     /// Whether there is a value of this name.
-    #[must_use]
     pub fn has(&self, item: &Item) -> bool {
         self.visible.contains_key(item) || self.secured.contains_key(item)
     }
@@ -42,7 +41,6 @@ impl Values {
     }
 
     /// Returns the retry policy of an application.
-    #[must_use]
     pub fn retry_policy(&self, application: &str) -> Option<RetryPolicy> {
         let field = |name| self.visible.get(&Item::retry_policy(application, name));
         let number = |name| field(name).and_then(|text| text.parse().ok());
@@ -71,7 +69,6 @@ pub fn retry_policy(application: &str, policy: &RetryPolicy) -> impl Iterator<It
 }
 
 /// Names an application, or the global values, in messages.
-#[must_use]
 pub fn place(application: &str) -> String {
     if application == GLOBAL { "globalConfiguration".to_owned() } else { format!("application {application}") }
 }

@@ -28,7 +28,6 @@ pub enum Kind {
 
 impl Kind {
     /// Returns the word that stands for it in digests and messages.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Secured => "secured",
@@ -52,38 +51,32 @@ pub struct Item {
 
 impl Item {
     /// Names a plain value.
-    #[must_use]
     pub fn standard(application: &str, key: &str) -> Self {
         Self { kind: Kind::Standard, application: application.to_owned(), key: key.to_owned() }
     }
 
     /// Names a secured value.
-    #[must_use]
     pub fn secured(application: &str, key: &str) -> Self {
         Self { kind: Kind::Secured, application: application.to_owned(), key: key.to_owned() }
     }
 
     /// Names the schedule of an application.
-    #[must_use]
     pub fn schedule(application: &str) -> Self {
         Self { kind: Kind::Schedule, application: application.to_owned(), key: String::new() }
     }
 
     /// Names a field of the retry policy of an application.
-    #[must_use]
     pub fn retry_policy(application: &str, member: &str) -> Self {
         Self { kind: Kind::RetryPolicy, application: application.to_owned(), key: member.to_owned() }
     }
 
     /// Returns whether messages list this name. The strategy stands for the other fields of a retry policy.
-    #[must_use]
     pub fn is_listed(&self) -> bool {
         self.kind != Kind::RetryPolicy || self.key == RETRY_STRATEGY
     }
 
     /// Returns whether sending `names` replaces this value even if they do not contain it: a retry policy replaces the
     /// previous one as a whole.
-    #[must_use]
     pub fn is_replaced_by(&self, names: &Names) -> bool {
         self.kind == Kind::RetryPolicy && names.has(&Self::retry_policy(&self.application, RETRY_STRATEGY))
     }
@@ -156,13 +149,11 @@ impl From<Names> for BTreeMap<String, Place> {
 
 impl Names {
     /// Returns the names of these values.
-    #[must_use]
     pub fn of(values: &Values) -> Self {
         values.visible.keys().chain(values.secured.keys()).cloned().collect()
     }
 
     /// Returns whether the name is in the set.
-    #[must_use]
     pub fn has(&self, item: &Item) -> bool {
         self.0.contains(item)
     }
@@ -178,19 +169,16 @@ impl Names {
     }
 
     /// Returns whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Returns whether secured values are among them.
-    #[must_use]
     pub fn has_secured(&self) -> bool {
         self.0.iter().any(|item| item.kind == Kind::Secured)
     }
 
     /// Returns whether there is a retry policy among them of which the remote shows nothing.
-    #[must_use]
     pub fn has_hidden_retry_policy(&self, seen: &VisibleValues) -> bool {
         let of_policy = |item: &&Item| item.kind == Kind::RetryPolicy;
         let shown: BTreeSet<&str> = seen.keys().filter(of_policy).map(|item| item.application.as_str()).collect();
@@ -219,7 +207,6 @@ pub struct Difference<'v> {
 
 /// Returns the values of `sent` that the remote shows otherwise. A retry policy that is not shown is no difference: services
 /// from before 2026-10-23 do not show retry policies.
-#[must_use]
 pub fn differences<'v>(sent: &'v VisibleValues, seen: &'v VisibleValues) -> BTreeMap<&'v Item, Difference<'v>> {
     let differs = |(item, sent): (&'v Item, &'v String)| {
         let shown = seen.get(item).map(String::as_str);
@@ -233,7 +220,6 @@ pub fn differences<'v>(sent: &'v VisibleValues, seen: &'v VisibleValues) -> BTre
 const NAMES_LENGTH: usize = 600;
 
 /// Lists names of values up to [`NAMES_LENGTH`], and how many more there are.
-#[must_use]
 pub fn listed<'i>(items: impl Iterator<Item = &'i Item>) -> String {
     let names: Vec<String> = items.map(ToString::to_string).collect();
     let (mut text, mut shown) = (String::new(), 0);

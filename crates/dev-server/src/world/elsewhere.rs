@@ -175,7 +175,6 @@ impl World {
 
     /// Whether the secured value of a deployment is `value`. `application` is `None` for a global value. Returns `None`
     /// if there is no such deployment or value.
-    #[must_use]
     pub fn secured_is(&self, id: &str, application: Option<&str>, key: &str, value: &str) -> Option<bool> {
         let values = &self.kept.records.get(id)?.values;
         let set = match application {
@@ -192,7 +191,6 @@ impl World {
     }
 
     /// Whether the secured value of an application at that moment is `value`. Returns `None` if it had none.
-    #[must_use]
     pub fn secured_was(&self, moment: &Moment, application: &str, key: &str, value: &str) -> Option<bool> {
         let secured = moment.values.application(application)?.values.secured(key)?;
         Some(secured.fingerprint == self.kept.fingerprints.of(value))

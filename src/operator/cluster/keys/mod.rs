@@ -74,7 +74,6 @@ struct Index {
 impl KeyOwnership {
     /// Creates an empty index. `lists`: which of them are complete ([`KeyOwnership::listed`]); `enqueue` gets the resources that
     /// need not wait any longer.
-    #[must_use]
     pub fn new(lists: Arc<InitialLists>, enqueue: UnboundedSender<ObjectRef>) -> Self {
         Self { lists, enqueue, index: Mutex::default() }
     }
@@ -109,7 +108,6 @@ impl KeyOwnership {
     /// watch showed as deleted. `begins`: what it is about to create or take over. If it may, no other resource may begin
     /// under the key until its status shows the operation or the id, or its next reconcile begins: the check and the
     /// announcement are atomic.
-    #[must_use]
     pub fn claim<K: ManagedKind>(&self, object: &K, begins: Option<Begin<'_>>, admits: Admits<'_>) -> ClaimStatus {
         let object_ref = managed_kind::object_ref(object);
         let mut claim_status = ClaimStatus::Unknown;
@@ -122,13 +120,11 @@ impl KeyOwnership {
     }
 
     /// Returns whether a resource owns a remote record, or has begun an operation.
-    #[must_use]
     pub fn holds(&self, object_ref: &ObjectRef) -> bool {
         self.index.lock().entries.get(object_ref).is_some_and(Entry::holds)
     }
 
     /// Returns every resource that the watches have shown, also one that cannot be deserialized.
-    #[must_use]
     pub fn object_refs(&self) -> Vec<ObjectRef> {
         let index = self.index.lock();
         index.entries.keys().chain(&index.unreadable).cloned().collect()

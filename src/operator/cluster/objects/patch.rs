@@ -12,7 +12,6 @@ use serde_json::{Map, Value, json};
 use crate::names;
 
 /// Returns the merge patch (RFC 7386) that turns `before` into `after`; `None` if they are equal.
-#[must_use]
 pub fn merge_patch(before: &Value, after: &Value) -> Option<Value> {
     let (Value::Object(old), Value::Object(new)) = (before, after) else {
         return (before != after).then(|| after.clone());
@@ -47,13 +46,11 @@ fn status_patch<S: Serialize>(before: &S, after: &S) -> Result<Option<Value>, ku
 }
 
 /// Returns the parameters of the operator's patches.
-#[must_use]
 pub fn patch_params() -> PatchParams {
     PatchParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PatchParams::default() }
 }
 
 /// Returns the parameters with which the operator creates objects.
-#[must_use]
 pub fn post_params() -> PostParams {
     PostParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PostParams::default() }
 }

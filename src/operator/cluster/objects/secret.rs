@@ -99,21 +99,18 @@ pub async fn named(
 }
 
 /// Returns the condition for a Secret that does not exist. `field`: the field that names it.
-#[must_use]
 pub fn missing(name: &str, field: &str) -> ConditionUpdate {
     let message = format!("Secret {name} does not exist in this namespace (needed by {field})");
     ConditionUpdate::new(Reason::SecretMissing, message)
 }
 
 /// Returns the condition for a Secret without a value under this key. `field`: the field that names it.
-#[must_use]
 pub fn lacks_key(name: &str, key: &str, field: &str) -> ConditionUpdate {
     let message = format!("Secret {name} lacks the key {key}, or it is empty (needed by {field})");
     ConditionUpdate::new(Reason::SecretMissing, message)
 }
 
 /// Returns the condition for a Secret that does not exist in another namespace than that of the resource.
-#[must_use]
 pub fn missing_in(namespace: &str, name: &str, field: &str) -> ConditionUpdate {
     let message =
         format!("Secret {name} does not exist in the namespace {namespace} of the operator (needed by {field})");

@@ -30,7 +30,6 @@ pub struct Backoff {
 
 impl Backoff {
     /// Returns what is left of the pause; `None`: the resource may call.
-    #[must_use]
     pub fn left(&mut self, asked: &Asked, now: Timestamp) -> Option<Duration> {
         if self.paused_for.as_ref() != Some(asked) {
             self.not_before = None;
@@ -61,7 +60,6 @@ impl Backoff {
 }
 
 /// Returns the pause before the next call or reconcile of a resource after this many failures in a row.
-#[must_use]
 pub fn pause(failures: u32) -> Duration {
     FIRST_PAUSE.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(LONGEST_PAUSE)
 }

@@ -36,7 +36,6 @@ pub struct FairQueue {
 
 impl FairQueue {
     /// Creates an empty queue. `slots`: maximum number of concurrent reconciles, 1 or more.
-    #[must_use]
     pub fn new(slots: usize) -> Self {
         Self { slots, active: HashMap::new(), held: HashMap::new(), queued: HashSet::new(), waiting: VecDeque::new() }
     }

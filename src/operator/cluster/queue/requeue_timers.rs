@@ -32,7 +32,6 @@ struct Set {
 
 impl RequeueTimers {
     /// Creates an empty set of timers. `enqueue` receives the resources whose timer has expired.
-    #[must_use]
     pub fn new(clock: Clock, enqueue: UnboundedSender<ObjectRef>) -> Self {
         Self { clock, enqueue, notify: Notify::new(), set: Mutex::default() }
     }
@@ -90,7 +89,6 @@ impl RequeueTimers {
     }
 
     /// Returns every resource that has a timer.
-    #[must_use]
     pub fn object_refs(&self) -> Vec<ObjectRef> {
         self.set.lock().times.keys().cloned().collect()
     }

@@ -46,7 +46,6 @@ pub enum Named {
 
 impl Named {
     /// Returns the kind as manifests spell it.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Secret => "Secret",
@@ -64,7 +63,6 @@ impl Named {
     }
 
     /// Returns the reference to the project that a spec names.
-    #[must_use]
     pub fn project(reference: &ProjectRef) -> Reference {
         let named = match reference.kind {
             ProjectKind::ConnectProject => Self::Project,
@@ -123,14 +121,12 @@ impl References {
     }
 
     /// Returns the resources that refer to this object.
-    #[must_use]
     pub fn users(&self, kind: Named, namespace: &str, name: &str) -> Vec<ObjectRef> {
         let key = (kind, namespace.to_owned(), name.to_owned());
         self.0.lock().users.get(&key).map(|users| users.iter().cloned().collect()).unwrap_or_default()
     }
 
     /// Returns the namespace and name of each referenced object of a kind. `namespace`: only in this one.
-    #[must_use]
     pub fn named(&self, kind: Named, namespace: Option<&str>) -> Vec<(String, String)> {
         let index = self.0.lock();
         let named = index
@@ -142,7 +138,6 @@ impl References {
     }
 
     /// Returns the names of the objects of a kind that `object_ref` refers to.
-    #[must_use]
     pub fn uses(&self, object_ref: &ObjectRef, kind: Named) -> Vec<String> {
         let index = self.0.lock();
         let uses = index.uses.get(object_ref).into_iter().flatten();
@@ -150,20 +145,17 @@ impl References {
     }
 
     /// Returns the resources that name this project.
-    #[must_use]
     pub fn users_of_project(&self, project: &ObjectRef) -> Vec<ObjectRef> {
         self.users(Named::of_project(project), &project.namespace, &project.name)
     }
 
     /// Returns whether more than one resource names this project.
-    #[must_use]
     pub fn has_several_users(&self, project: &ObjectRef) -> bool {
         let key = (Named::of_project(project), project.namespace.clone(), project.name.clone());
         self.0.lock().users.get(&key).is_some_and(|users| users.len() > 1)
     }
 
     /// Returns the projects that `object_ref` names.
-    #[must_use]
     pub fn projects(&self, object_ref: &ObjectRef) -> Vec<ObjectRef> {
         let index = self.0.lock();
         let uses = index.uses.get(object_ref).into_iter().flatten();
@@ -176,7 +168,6 @@ impl References {
     }
 
     /// Returns every resource that has references.
-    #[must_use]
     pub fn object_refs(&self) -> Vec<ObjectRef> {
         self.0.lock().uses.keys().cloned().collect()
     }

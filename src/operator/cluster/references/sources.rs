@@ -37,13 +37,11 @@ pub struct Users {
 
 impl Sources {
     /// Creates the state before the first event. `namespace`: the only one that is watched; `None`: all namespaces.
-    #[must_use]
     pub fn new(kind: Named, namespace: Option<String>) -> Self {
         Self { kind, namespace, seen: BTreeMap::new(), listed: BTreeMap::new(), hasher: RandomState::new() }
     }
 
     /// The kind of the objects.
-    #[must_use]
     pub fn kind(&self) -> Named {
         self.kind
     }

@@ -45,7 +45,6 @@ pub struct AppliedResponse {
 }
 
 /// Applies the response to `call`, for which `persisted` was written.
-#[must_use]
 pub fn apply_response(
     persisted: &PersistedState,
     transient: &TransientState,

@@ -86,14 +86,12 @@ pub struct Version {
 impl Version {
     /// Whether a redeploy moves a deployment to a version that it did not have when its last operation ended with
     /// `before`.
-    #[must_use]
     pub fn rises(&self, running: i64, before: Option<i64>) -> bool {
         let newer = self.latest.is_some_and(|latest| latest > running.max(before.unwrap_or(running)));
         newer && (self.follow || self.wanted == self.latest)
     }
 
     /// Whether a redeploy moves a deployment back to the version `before`, because somebody has rolled it back since.
-    #[must_use]
     pub fn restores(&self, running: i64, before: Option<i64>) -> bool {
         before.is_some_and(|before| before > running && Some(self.wanted.unwrap_or(before)) == self.latest)
     }
@@ -110,7 +108,6 @@ pub struct DesiredPayload {
 
 impl DesiredPayload {
     /// Whether some of the values are secured.
-    #[must_use]
     pub fn has_secured(&self) -> bool {
         self.payload.names.has_secured()
     }
@@ -168,13 +165,11 @@ pub enum CallKind {
 
 impl CallKind {
     /// Whether the operation creates a deployment, at once or after the existing one is gone.
-    #[must_use]
     pub fn creates(self) -> bool {
         matches!(self, Self::Create | Self::Recreate)
     }
 
     /// Whether the operation deploys the latest version of the connector, and has to name every application that it declares.
-    #[must_use]
     pub fn deploys_latest(self) -> bool {
         self.creates() || self == Self::Move
     }
@@ -256,7 +251,6 @@ pub enum Outcome {
 
 impl Outcome {
     /// Whether visible values differ from those that were applied; `None`: they were not compared.
-    #[must_use]
     pub fn drifted(self) -> Option<bool> {
         match self {
             Self::Settled { drifted, .. }
@@ -296,7 +290,6 @@ const STEPS: usize = 6;
 
 /// Decides what to do next. If a row ends something (an operation, an adoption), the next row is evaluated with the
 /// same observation, so that both become one write.
-#[must_use]
 pub fn decide(input: &Input<'_>) -> Decision {
     let persisted = input.persisted.until(input.now);
     let observation = by_id(input);

@@ -14,7 +14,6 @@ pub(super) fn left(applied: &Applied, wanted: &Names) -> Names {
 
 /// Returns what the deployment retains if only `wanted` is desired. A value that this resource sent counts as long as the
 /// deployment may have it; a value that another client sent counts if it is visible, declared, and not the default.
-#[must_use]
 pub fn retained(applied: &Applied, wanted: &Names, observed: &ObservedDeployment) -> Names {
     let ours = own(applied, wanted, observed).into_iter();
     ours.chain(unwanted(wanted, observed).cloned()).collect()
@@ -51,7 +50,6 @@ fn unwanted<'o>(wanted: &Names, observed: &'o ObservedDeployment) -> impl Iterat
 }
 
 /// Whether every desired value was applied, as far as that can be determined without the remote.
-#[must_use]
 pub fn holds(applied: &Applied, wanted: &DesiredPayload) -> bool {
     applied.digest.as_ref().is_some_and(|digest| digest.compare(&wanted.payload.digest) == Comparison::Same)
 }

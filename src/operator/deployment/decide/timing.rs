@@ -36,14 +36,12 @@ pub struct Pause {
 
 impl Pause {
     /// Returns the pause after a transient refusal; `before`: the previous pause in the row.
-    #[must_use]
     pub fn after(before: Option<Self>, now: Timestamp) -> Self {
         let times = before.map_or(1, |before| before.times.saturating_add(1));
         Self { until: later(now, doubled(PASSING, times, PASSING_AT_MOST)), times }
     }
 
     /// Returns how long it lasts from now on; `None`: it is over.
-    #[must_use]
     pub fn left(self, now: Timestamp) -> Option<Duration> {
         (now < self.until).then(|| between(now, self.until))
     }
@@ -62,7 +60,6 @@ pub(super) fn pace(age: Duration) -> Duration {
 }
 
 /// Returns the pause before a write is repeated that was refused so many times in a row for the same cause.
-#[must_use]
 pub fn refused_for(times: u32) -> Duration {
     doubled(REFUSED_AGAIN, times, REFUSED_AGAIN_AT_MOST)
 }

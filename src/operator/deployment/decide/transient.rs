@@ -81,7 +81,6 @@ pub struct Refused {
 
 impl Refused {
     /// Returns the refusal for `cause`; `before`: the previous one.
-    #[must_use]
     pub fn after(before: Option<&Self>, cause: Cause, now: Timestamp) -> Self {
         let before = before.filter(|before| before.cause == cause);
         let times = before.map_or(1, |before| before.times.saturating_add(1));
@@ -89,7 +88,6 @@ impl Refused {
     }
 
     /// Whether the service refused to undeploy while the resource is being deleted.
-    #[must_use]
     pub fn is_of_deletion(&self) -> bool {
         self.cause.digest.is_none()
     }

@@ -131,7 +131,6 @@ pub enum Texts<'a> {
 }
 
 /// Returns the new status, from the one before.
-#[must_use]
 pub fn summarize(
     before: &ConnectorDeploymentStatus,
     facts: &DeploymentFacts<'_>,
@@ -201,7 +200,6 @@ fn available(before: &ConnectorDeploymentStatus, facts: &DeploymentFacts<'_>, no
 }
 
 /// Limits the size of each list.
-#[must_use]
 pub fn bounded(mut status: ConnectorDeploymentStatus) -> ConnectorDeploymentStatus {
     bounds::keep(&mut status.applications, APPLICATIONS_SIZE);
     bounds::keep(&mut status.report, REPORT_SIZE);

@@ -12,7 +12,6 @@ use crate::operator::reporting::service_report;
 use crate::operator::values::names::{Item, listed};
 
 /// Reports values that the remote does not show as they were sent, by name only.
-#[must_use]
 pub fn not_applied(items: &[Item]) -> ConditionUpdate {
     let names = listed(items.iter());
     let message = format!(
@@ -24,7 +23,6 @@ pub fn not_applied(items: &[Item]) -> ConditionUpdate {
 
 /// Reports a failed redeploy as `RedeployFailed` if earlier code keeps serving: the service does not stop it (contract
 /// section 7), so this is no outage.
-#[must_use]
 pub fn of_redeploy(condition: ConditionUpdate, persisted: &PersistedState) -> ConditionUpdate {
     let serves = persisted.applied.as_ref().is_some_and(|applied| applied.serves);
     if condition.reason != Reason::DeploymentFailed || !serves {
@@ -35,7 +33,6 @@ pub fn of_redeploy(condition: ConditionUpdate, persisted: &PersistedState) -> Co
 }
 
 /// Returns the Ready condition of an outcome. `report`: the entries that the status shows.
-#[must_use]
 pub fn ready_condition(
     outcome: &Outcome,
     key: &str,

@@ -1,9 +1,7 @@
 //! Logs: to standard error, as text or JSON, without secrets. Traces: to a collector, if one is set (`otlp`).
 //!
-//! The filter in `RUST_LOG`, or in a file that is followed (`log_filter`), decides what is logged, except that libraries
-//! that would print headers or bodies are capped whatever it says.
+//! The filter in `RUST_LOG` decides what is logged, except that libraries that would print headers or bodies are capped whatever it says.
 
-pub mod log_filter;
 pub mod otlp;
 
 use std::io::{self, Write};
@@ -20,9 +18,7 @@ use tracing_subscriber::fmt::format::{Format, Json, JsonFields, debug_fn};
 use tracing_subscriber::layer::{Filter, SubscriberExt};
 use tracing_subscriber::registry::{LookupSpan, Registry};
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{Layer, fmt};
-
-use self::log_filter::LogFilter;
+use tracing_subscriber::{EnvFilter, Layer, fmt};
 
 /// Format of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -45,21 +41,20 @@ pub type TraceLayer = Box<dyn Layer<Registry> + Send + Sync>;
 
 /// Starts logging; `default` is the filter if `RUST_LOG` is not set. A second start changes nothing.
 pub fn start(format: LogFormat, default: &str) {
-    let _ = start_with(format, default, None);
+    start_with(format, default, None);
 }
 
-/// Starts logging like [`start`], and passes spans to `traces`. Returns the filter of the log, which can be changed.
-pub fn start_with(format: LogFormat, default: &str, traces: Option<TraceLayer>) -> LogFilter {
+/// Starts logging like [`start`], and passes spans to `traces`. Invalid parts of the filter are ignored.
+pub fn start_with(format: LogFormat, default: &str, traces: Option<TraceLayer>) {
     let text = std::env::var("RUST_LOG").ok().filter(|text| !text.is_empty()).unwrap_or_else(|| default.to_owned());
     let layer = match format {
         LogFormat::Json => json().with_writer(|| Escaped(io::stderr())).boxed(),
         LogFormat::Text => lines().with_ansi(shows_colours()).with_writer(std::io::stderr).boxed(),
     };
-    let (filter, changes) = log_filter::new(text);
+    let filter = EnvFilter::builder().parse_lossy(text);
     let layers: Vec<_> = std::iter::once(layer.with_filter(capped(filter)).boxed()).chain(traces).collect();
     // Only the first start counts, in tests too.
     let _ = tracing_subscriber::registry().with(layers).try_init();
-    changes
 }
 
 /// Whether text lines have colours: on a terminal, unless the environment says otherwise (`NO_COLOR`), and never in a
@@ -143,7 +138,7 @@ mod tests {
         let page = Page::default();
         let writer = page.clone();
         let layer = super::lines().with_ansi(false).with_writer(move || writer.clone());
-        let (filter, _) = log_filter::new(text.to_owned());
+        let filter = EnvFilter::builder().parse_lossy(text);
         let subscriber = tracing_subscriber::registry().with(layer.with_filter(capped(filter)));
         tracing::subscriber::with_default(subscriber, || {
             let _exported = tracing::info_span!(target: trace::EXPORTED, "exported", field = "of-a-trace").entered();

@@ -105,7 +105,9 @@ pub(super) async fn run(args: Args) -> Result<(), Error> {
     };
     let clock = Clock::system();
     let cleaned = place.local.stop().await;
-    done("Cleaned up: no process and no folder remains", clock.elapsed());
+    if cleaned.is_ok() {
+        done("Cleaned up: no process and no folder remains", clock.elapsed());
+    }
     result.and(cleaned.map_err(Error::from))
 }
 
@@ -173,7 +175,6 @@ fn operator() -> run::Args {
         operator_namespace: Some(NAMESPACE.to_owned()),
         digest_key_secret: names::DIGEST_KEY_SECRET.to_owned(),
         log_format: LogFormat::Text,
-        log_filter_file: None,
         connection: Connection::default(),
     }
 }

@@ -138,12 +138,6 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_enum, default_value = "json", env = "LOG_FORMAT")]
     pub log_format: LogFormat,
 
-    /// File with the filter of the log, in the syntax of RUST_LOG; a change applies within seconds, without a restart.
-    /// RUST_LOG applies if the file is empty.
-    #[allow(clippy::doc_markdown, reason = "it is printed verbatim")]
-    #[arg(long, value_name = "FILE", env = "LOG_FILTER_FILE")]
-    pub log_filter_file: Option<PathBuf>,
-
     #[command(flatten)]
     pub connection: Connection,
 }
@@ -156,7 +150,7 @@ pub(in crate::cli) type RunError = Box<dyn Error + Send + Sync>;
 /// # Errors
 /// If the operator cannot start, or stops leading.
 pub(in crate::cli) async fn run(args: Args) -> Result<(), RunError> {
-    let traces = telemetry::start(&args).await?;
+    let traces = telemetry::start(&args)?;
     panics::log_places();
     let ended = match args.connection.access().await {
         Ok(access) => run_with(args, access, asked_to_end()).await,

@@ -6,7 +6,6 @@
 mod counted;
 mod hanging;
 mod kube_state_metrics;
-mod log_filter;
 mod prometheus;
 mod spans;
 mod traced;

@@ -176,7 +176,8 @@ pub struct CheckHeader {
     /// Name of the header. Example: Cookie.
     #[schemars(length(min = 1, max = 128), regex(pattern = r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"))]
     pub name: String,
-    /// Value, which everybody who may read this object can read. Exactly one of value and valueFrom must be set.
+    /// Value, which everybody who may read this object can read: printable ASCII without a blank at an end, 4096 characters
+    /// at most. Exactly one of value and valueFrom must be set.
     #[schemars(length(min = 1, max = 4096), regex(pattern = r"^[\x21-\x7E]([\x20-\x7E]*[\x21-\x7E])?$"))]
     pub value: Option<String>,
     /// Source of the value. Exactly one of value and valueFrom must be set.

@@ -134,6 +134,10 @@ struct Elector {
 impl Elector {
     async fn run(mut self, mut end: watch::Receiver<bool>) -> Result<(), Lost> {
         loop {
+            // A process that was suspended may not take up the lead again, however it finds the Lease.
+            if *self.leads.borrow() && !self.fence.holds() {
+                return Err(self.not_renewed());
+            }
             let pause = self.turn().await?;
             let is_over = tokio::select! {
                 () = self.clock.sleep(pause) => false,
@@ -167,11 +171,7 @@ impl Elector {
                 Ok(left.min(retry))
             }
             // The deadline may have passed, also during a call that succeeded, if this process was suspended.
-            _ if leads && !self.fence.holds() => {
-                let (deadline, why) = (self.timing.renew_deadline, &self.trouble);
-                Err(self
-                    .lost(&format!("was not renewed within {deadline:?} ({why}), so that another replica takes over")))
-            }
+            _ if leads && !self.fence.holds() => Err(self.not_renewed()),
             Ok(Step::Write(_)) if !self.fence.holds() => Ok(Duration::ZERO),
             Ok(Step::Write(_)) => {
                 if !self.leads.send_replace(true) {
@@ -195,6 +195,11 @@ impl Elector {
             self.fence.hold_until(deadline);
         }
         Ok(step)
+    }
+
+    fn not_renewed(&self) -> Lost {
+        let (deadline, why) = (self.timing.renew_deadline, &self.trouble);
+        self.lost(&format!("was not renewed within {deadline:?} ({why}), so that another replica takes over"))
     }
 
     fn lost(&self, why: &str) -> Lost {

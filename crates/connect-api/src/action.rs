@@ -112,13 +112,15 @@ pub enum ActionMethod {
     Put(Box<RawValue>),
 }
 
-/// A header with a secret value.
+/// A header that is sent in addition.
 #[derive(Clone, Debug)]
 pub struct ExtraHeader {
     /// Its name.
     pub name: String,
     /// Its value.
     pub value: SecretString,
+    /// Whether its value is masked in texts of the response.
+    pub is_masked: bool,
 }
 
 /// Client for the actions of one frontend.
@@ -210,9 +212,10 @@ impl Action {
         }
     }
 
-    /// Returns a masker for the values of the extra headers, to be applied to texts of the response.
+    /// Returns a masker for the secret values of the extra headers, to be applied to texts of the response.
     pub fn masker(&self) -> Masker {
-        Masker::new(self.headers.iter().map(|header| header.value.expose_secret()))
+        let secret = self.headers.iter().filter(|header| header.is_masked);
+        Masker::new(secret.map(|header| header.value.expose_secret()))
     }
 
     /// Builds the complete request.
@@ -262,7 +265,7 @@ impl Action {
             }
         }
         let own = [Some(preset.locale), Some(preset.extension_version), preset.page_path];
-        for ExtraHeader { name, value } in &self.headers {
+        for ExtraHeader { name, value, .. } in &self.headers {
             let name = HeaderName::from_bytes(name.as_bytes())
                 .map_err(|_| bad(format!("`{}` cannot be the name of a header", quoted(name))))?;
             let proxy = name.as_str().starts_with("proxy-");

@@ -29,7 +29,7 @@ fn action() -> Action {
 }
 
 fn extra(name: &str, value: &str) -> ExtraHeader {
-    ExtraHeader { name: name.into(), value: value.into() }
+    ExtraHeader { name: name.into(), value: value.into(), is_masked: true }
 }
 
 #[test]

@@ -17,6 +17,7 @@ use std::process::{Child, Command, Stdio};
 const GUARD: &str = r#"
 trap '' HUP INT TERM
 PATH=$PATH:/usr/bin:/bin
+groups=
 while read -r group; do groups="$groups $group"; done
 [ -z "$groups" ] || kill -s KILL -- $groups
 for attempt in 1 2 3 4 5 6 7 8 9 10; do

@@ -210,7 +210,8 @@ fn headers(from: &[(String, String)]) -> Result<Vec<ExtraHeader>, Failed> {
     let header = |(name, file): &(String, String)| {
         let text = String::from_utf8(read(file.as_ref())?)
             .map_err(|_| Failed::Argument(format!("--header-from {name}={file}: not UTF-8")))?;
-        Ok(ExtraHeader { name: name.clone(), value: SecretString::from(text.trim_end().to_owned()) })
+        let value = SecretString::from(text.trim_end().to_owned());
+        Ok(ExtraHeader { name: name.clone(), value, is_masked: true })
     };
     from.iter().map(header).collect()
 }

@@ -20,6 +20,7 @@ use http::{HeaderMap, StatusCode};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use rustix::io::Errno;
 use rustix::net::sockopt::set_ipv6_v6only;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinSet;
@@ -100,12 +101,16 @@ pub fn listen(addresses: Addresses, metrics: &Arc<Metrics>, health: &Arc<Health>
 pub(in crate::cli) fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let address = of_both_families(address);
     match open(address) {
-        Err(error) if address.ip().is_unspecified() && error.kind() != io::ErrorKind::AddrInUse => {
+        Err(error) if address.ip().is_unspecified() && is_without_ipv6(&error) => {
             tracing::info!(%address, %error, "IPv6 is switched off, so this listens on addresses of IPv4 only");
             open((Ipv4Addr::UNSPECIFIED, address.port()).into())
         }
         opened => opened,
     }
+}
+
+fn is_without_ipv6(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::AFNOSUPPORT | Errno::ADDRNOTAVAIL))
 }
 
 fn open(address: SocketAddr) -> io::Result<TcpListener> {
@@ -134,7 +139,12 @@ async fn serve(listener: TcpListener, router: Router) {
         Some((accepted, listener))
     });
     let connections = accepted.filter_map(async |accepted| accepted.ok());
-    connections.for_each_concurrent(CONNECTIONS, |(stream, _)| connection(stream, router.clone())).await;
+    let served = |(stream, _)| {
+        // A task of its own, so that a panic ends one connection only.
+        let connection = tokio::spawn(connection(stream, router.clone()));
+        async move { drop(connection.await) }
+    };
+    connections.for_each_concurrent(CONNECTIONS, served).await;
 }
 
 /// Serves one request. Errors are ignored: they concern only the client, which observes them.

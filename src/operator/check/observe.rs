@@ -124,7 +124,7 @@ pub(super) async fn headers(
     for wanted in &spec.headers {
         let Some(from) = &wanted.value_from else {
             let value = SecretString::from(wanted.value.clone().unwrap_or_default());
-            headers.push(ExtraHeader { name: wanted.name.clone(), value });
+            headers.push(ExtraHeader { name: wanted.name.clone(), value, is_masked: false });
             continue;
         };
         let (name, key) = (&from.secret_key_ref.name, &from.secret_key_ref.key);
@@ -145,7 +145,7 @@ pub(super) async fn headers(
             }
             Some(Ok(value)) => SecretString::from(value),
         };
-        headers.push(ExtraHeader { name: wanted.name.clone(), value });
+        headers.push(ExtraHeader { name: wanted.name.clone(), value, is_masked: true });
     }
     Ok(headers)
 }

@@ -337,6 +337,10 @@ impl Table<'_> {
         match self.input.record {
             // One 404 is enough after the response to a DELETE.
             None if is_deleted => Step::Release,
+            None if self.input.intent.suspended => match self.absent() {
+                Step::Report(Outcome::Disappeared, _) => Step::Release,
+                step => step,
+            },
             Some(record) if record.is_locked() || (is_deleted && self.since_call() < LAG) => {
                 self.going_on(Outcome::Running(CallKind::Delete), since)
             }

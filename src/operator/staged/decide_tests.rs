@@ -291,6 +291,7 @@ fn rules_22_and_23_what_a_deletion_does() {
         ("not found, which a DELETE confirms", owned(|_| {}), with(deleted), None, "send Delete"),
         ("being published", owned(|_| {}), with(deleted), seen(locked), "Running(Delete)"),
         ("suspended", owned(|_| {}), with(|it| (deleted(it), it.suspended = true).0), seen(|_| {}), "HeldBySuspend"),
+        ("suspended and gone", owned(|_| {}), with(|it| (deleted(it), it.suspended = true).0), None, "Missing"),
         ("the DELETE was accepted", delete(1), with(deleted), None, "release"),
         ("and is not shown yet", delete(59), with(deleted), seen(|_| {}), "Running(Delete)"),
         ("and has done nothing", delete(60), with(deleted), seen(|_| {}), "send Delete"),

@@ -64,6 +64,8 @@ pub fn summarize(facts: &StagedFacts<'_>, now: Timestamp) -> ConnectorStagedStat
         ObservedRecord::NotRead => {}
     }
     let retained = match facts.record {
+        // It is that of somebody else.
+        ObservedRecord::Present(_) if condition.reason == Reason::KeyTaken => None,
         ObservedRecord::Present(record) => retained(object, record),
         ObservedRecord::Absent => None,
         ObservedRecord::NotRead => Extra::unchanged(&status.conditions, names::VALUES_RETAINED),

@@ -220,6 +220,22 @@ async fn another_replica_takes_over_when_the_lease_has_expired_and_not_earlier()
 }
 
 #[tokio::test]
+async fn a_released_lease_is_acquired_at_the_next_poll() {
+    let stage = Stage::new().await;
+    let mut first = Replica::leads(&stage, "first").await;
+    let mut second = Replica::start(&stage, "second");
+    let before = second.clock.elapsed();
+    first.give_up().await;
+    second.until_it_leads().await;
+    let took = second.clock.elapsed().saturating_sub(before);
+    assert!(took < Duration::from_secs(12), "{took:?}");
+    assert_eq!(spec(&stage).await.lease_transitions, Some(1));
+    second.give_up().await;
+    let spec = spec(&stage).await;
+    assert_eq!((spec.holder_identity, spec.lease_duration_seconds), (None, Some(1)));
+}
+
+#[tokio::test]
 async fn a_replica_that_never_led_releases_nothing() {
     let stage = Stage::new().await;
     let first = Replica::leads(&stage, "first").await;
@@ -281,6 +297,36 @@ async fn rule_25_without_the_api_server_the_fence_closes_at_the_deadline_and_the
         unreliable.end();
         assert_eq!(spec(&stage).await.holder_identity.as_deref(), Some("first"), "{case}: nothing is released");
     }
+}
+
+#[tokio::test]
+async fn a_response_after_the_deadline_does_not_start_a_lead() {
+    let stage = Stage::new().await;
+    let (clock, ticking) = stage.fast();
+    ticking.abort();
+    let (unreliable, client) = Unreliable::client(&stage.client, &clock);
+    unreliable.begin(Which::All, Wrong::Away);
+    let replica = Replica::with(&stage, client, "first", clock.clone(), ticking);
+    unreliable.until_met(1).await;
+    // The API server creates the Lease, and the process is suspended until after its deadline before it receives the
+    // response.
+    unreliable.begin(Which::Writes, Wrong::Late(Duration::from_secs(2)));
+    clock.step(Duration::from_secs(2));
+    until(&stage, "it is created", |_| true).await;
+    unreliable.begin(Which::Writes, Wrong::Away);
+    clock.step(Duration::from_secs(11));
+    // When it tries to write again, it has received the response or given up.
+    let driven = async {
+        loop {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            clock.step(Duration::from_secs(2));
+        }
+    };
+    tokio::select! {
+        () = unreliable.until_met(1) => {}
+        () = driven => {}
+    }
+    assert!(!replica.fence.holds(), "the response came after the deadline");
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ const SECRET: &str = "held-token";
 #[tokio::test]
 async fn rule_05_a_slow_read_of_a_secret_between_two_404s_is_no_time_between_them() {
     let (shop, unreliable) = shop().await;
-    shop.put_token("first-token-of-the-shop").await;
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
     let from = json!({"secretKeyRef": {"name": SECRET, "key": "token"}});
     let spec = json!({"driftPolicy": "Correct", "configurations": [{
         "applicationName": "service", "securedConfiguration": [{"key": "API_TOKEN", "valueFrom": from}]}]});
@@ -38,7 +38,7 @@ async fn rule_05_a_slow_read_of_a_secret_between_two_404s_is_no_time_between_the
     // Slowly: the two reads are to be less than 30 s apart.
     meanwhile(&shop.clock, SLOW, handled).await;
     unreliable.hold(Hold::Secrets(SECRET));
-    shop.put_token("second-token-of-the-shop").await;
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
     meanwhile(&shop.clock, SLOW, unreliable.until_held(1)).await;
     shop.dev.clear_faults();
     pass(&shop.clock, FINE, Duration::from_secs(35)).await;

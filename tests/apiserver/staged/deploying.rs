@@ -29,7 +29,7 @@ async fn a_new_tag_in_one_manifest_leads_to_a_live_preview() {
 
     apply(&shop, &json!({})).await;
     until_reason(&shop, "Staged").await;
-    let named = |object: &ConnectorDeployment| message(object).contains("set previewable: true there");
+    let named = |object: &ConnectorDeployment| message(object).contains("set preview: Request there");
     shop.until("the condition names the fix", named).await;
     assert_eq!(shop.calls("createDeployment"), 0, "nothing is sent that the service would refuse");
 

@@ -177,7 +177,8 @@ async fn a_secret_that_was_deleted_while_no_watch_was_open_is_noticed() {
     unreliable.begin(Which::Watches, Wrong::Expired);
     unreliable.until_met(WATCHES).await;
     unreliable.end();
-    shop.until_reason("SecretMissing").await;
+    // What is Ready reports it after 30 s.
+    meanwhile(&shop.clock, FINE, shop.until_reason("SecretMissing")).await;
 }
 
 async fn remove_finalizers(shop: &Shop) {

@@ -25,7 +25,7 @@ pub(crate) fn actions(data: &[u8]) {
             locale: locale.to_owned(),
             extension_version: "1".to_owned(),
             page_path: (!page.is_empty()).then(|| page.to_owned()),
-            headers: vec![ExtraHeader { name: header.to_owned(), value: value.into() }],
+            headers: vec![ExtraHeader { name: header.to_owned(), value: value.into(), is_masked: true }],
         };
         let hosts = AllowedHosts::parse(["frontend.test"]).expect("a host");
         let endpoint = hosts.endpoint("https://frontend.test").expect("the host is allowed");

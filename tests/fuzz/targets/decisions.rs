@@ -50,10 +50,7 @@ fn check(inputs: &Inputs, decision: &Decision) {
         Step::RemoveFinalizer => check_finalizer_removal(inputs, decision),
         Step::Send(call) => check_call(inputs, decision, call),
     }
-    if intent.observe_only
-        || (intent.suspended && intent.deletion.is_none())
-        || intent.deletion == Some(DeletionPolicy::Orphan)
-    {
+    if intent.observe_only || intent.suspended || intent.deletion == Some(DeletionPolicy::Orphan) {
         assert!(!matches!(decision.step, Step::Send(_)), "nothing may be sent: {inputs:#?}\n{decision:#?}");
     }
     assert_ne!(decision.again, Some(Duration::ZERO), "no loop without a pause: {inputs:#?}\n{decision:#?}");

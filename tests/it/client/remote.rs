@@ -266,7 +266,11 @@ pub(super) fn draft(secured: &str) -> DeploymentDraft {
 
 /// Returns a call of an action that has these further headers.
 pub(super) fn action(method: ActionMethod, headers: &[(&str, &str)]) -> Action {
-    let header = |(name, value): &(&str, &str)| ExtraHeader { name: (*name).to_owned(), value: (*value).into() };
+    let header = |(name, value): &(&str, &str)| ExtraHeader {
+        name: (*name).to_owned(),
+        value: (*value).into(),
+        is_masked: true,
+    };
     Action {
         namespace: "cart".into(),
         name: "addToCart".into(),

@@ -3,7 +3,9 @@
 use connect_api::Selector;
 use connect_operator::crd::DeletionPolicy;
 use connect_operator::crd::StagedConnector;
+use connect_operator::names;
 use connect_operator::operator::deployment::intent::{Target, deletion, target};
+use connect_operator::operator::reconcile::request;
 use connect_operator::operator::remote::RegistryKey;
 use connect_operator::operator::reporting::conditions::ConditionUpdate;
 use connect_operator::operator::reporting::reason::Reason;
@@ -59,4 +61,13 @@ fn rule_23_an_install_may_have_another_default_which_the_spec_overrides() {
         object.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
         assert_eq!(deletion(&object, install), Some(expected), "{case}");
     }
+}
+
+#[test]
+fn rule_11_a_request_is_cut_to_the_bound_of_the_status() {
+    let mut object = resource(&json!({}));
+    assert_eq!(request(&object, names::REDEPLOY_REQUESTED_AT), None);
+    object.metadata.annotations = Some([(names::REDEPLOY_REQUESTED_AT.to_owned(), "é".repeat(257))].into());
+    assert_eq!(request(&object, names::REDEPLOY_REQUESTED_AT), Some("é".repeat(256)));
+    assert_eq!(request(&object, names::RECONCILE_REQUESTED_AT), None);
 }

@@ -28,8 +28,9 @@ const LARGEST_MARGIN: Duration = Duration::from_mins(1);
 #[derive(Debug, Default)]
 struct State {
     newest: Option<Arc<Grant>>,
-    /// When the newest token is renewed, as a [`Clock::elapsed`] value.
+    /// When the newest token is renewed, and until when it is used if it cannot be, as [`Clock::elapsed`] values.
     renew_at: Duration,
+    expires_at: Duration,
     /// Number of renewals that have ended, and why the last one gave no token.
     renewals: u64,
     failed: Option<ApiError>,
@@ -93,7 +94,7 @@ impl Tokens {
     pub(super) fn reject(&self, token: &Arc<Grant>) {
         let mut state = self.state();
         if state.newest.as_ref().is_some_and(|newest| Arc::ptr_eq(newest, token)) {
-            state.renew_at = Duration::ZERO;
+            (state.renew_at, state.expires_at) = (Duration::ZERO, Duration::ZERO);
         }
     }
 
@@ -111,14 +112,22 @@ impl Tokens {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stores the outcome of a renewal.
+    /// Stores the outcome of a renewal. If it failed while the old token is valid, that one is used until it expires.
     fn settle(&self, outcome: Result<Grant, ApiError>) -> Result<Arc<Grant>, ApiError> {
         let mut state = self.state();
         state.renewals += 1;
         state.failed = outcome.as_ref().err().cloned();
-        let grant = Arc::new(outcome?);
-        let life = grant.life.saturating_sub(LARGEST_MARGIN.min(grant.life / 10));
-        state.renew_at = self.clock.elapsed().saturating_add(life);
+        let now = self.clock.elapsed();
+        let grant = match outcome {
+            Ok(grant) => Arc::new(grant),
+            Err(error) if now >= state.expires_at || error.failure == Failure::CredentialsRefused => return Err(error),
+            Err(error) => {
+                state.renew_at = state.expires_at;
+                return state.newest.clone().ok_or(error);
+            }
+        };
+        state.expires_at = now.saturating_add(grant.life);
+        state.renew_at = state.expires_at.saturating_sub(LARGEST_MARGIN.min(grant.life / 10));
         state.newest = Some(Arc::clone(&grant));
         Ok(grant)
     }

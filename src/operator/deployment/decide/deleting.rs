@@ -37,9 +37,10 @@ fn undeploy(input: &Input<'_>, persisted: PersistedState) -> Decision {
     taking_down::send(input, persisted, OperationType::Undeploy, input.cause_of_undeploy())
 }
 
-/// The answer to a DELETE tells whether the deployment is gone. While the service refuses one, the reads do (rule 5).
+/// The answer to a DELETE tells whether the deployment is gone. While the service refuses one, or none may be sent, the
+/// reads do (rule 5).
 fn absent(input: &Input<'_>) -> Decision {
-    if input.refused_until(&input.cause_of_undeploy()).is_none() {
+    if !input.intent.suspended && input.refused_until(&input.cause_of_undeploy()).is_none() {
         return undeploy(input, input.persisted.clone());
     }
     input.missing(LAG + LIMIT).unwrap_or_else(|| {

@@ -186,10 +186,7 @@ fn available(before: &ConnectorDeploymentStatus, facts: &DeploymentFacts<'_>, no
         (reason, None) if matches!(facts.record, ObservedRecord::Absent) && reason != Reason::ServiceUnavailable => {
             false
         }
-        _ => {
-            let applied = facts.persisted.applied.as_ref();
-            conditions::is_true(&before.conditions, names::AVAILABLE) || applied.is_some_and(|applied| applied.serves)
-        }
+        _ => conditions::is_true(&before.conditions, names::AVAILABLE),
     };
     let (status, reason, message) = if serves {
         ("True", "Serving", "A version of the deployment serves")

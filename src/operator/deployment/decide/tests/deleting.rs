@@ -104,6 +104,8 @@ fn rule_22_a_refused_delete_waits_for_two_404s_an_edit_or_a_request() {
         ("another one, too soon", refused().absent_for(29), MISSING),
         ("another one, 30 s later", refused().absent_for(30), FREE_PLANNED),
         ("a 404 after an edit", refused().absent().generation(2), SENT),
+        ("suspended, so that no DELETE may be sent", deleted(live()).suspended().absent(), MISSING),
+        ("suspended, 30 s later", deleted(live()).suspended().absent_for(30), FREE_PLANNED),
     ]);
 }
 

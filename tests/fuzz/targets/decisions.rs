@@ -154,9 +154,10 @@ fn is_claimed(inputs: &Inputs, id: &str) -> bool {
     seen.id == id && inputs.intent.identity.fits(seen) && (inputs.intent.remote_id.as_deref() == Some(id) || fits)
 }
 
-/// Rules 5 and 22: the service refuses the DELETE, and two reads have shown that the deployment is gone.
-fn is_gone_after_a_refusal(inputs: &Inputs) -> bool {
-    let refused = inputs.transient.refused.as_ref().is_some_and(Refused::is_of_deletion);
+/// Rules 5, 20 and 22: the service refuses the DELETE, or none may be sent, and two reads have shown that the deployment is
+/// gone.
+fn is_gone_without_a_delete(inputs: &Inputs) -> bool {
+    let refused = inputs.intent.suspended || inputs.transient.refused.as_ref().is_some_and(Refused::is_of_deletion);
     let found =
         matches!(&inputs.observation, Observation::Present(seen) if Some(&seen.id) == inputs.persisted.id.as_ref());
     let since = inputs.transient.absent_since;
@@ -170,7 +171,7 @@ fn check_finalizer_removal(inputs: &Inputs, decision: &Decision) {
     if inputs.intent.deletion == Some(DeletionPolicy::Orphan) || inputs.intent.observe_only {
         return;
     }
-    if is_gone_after_a_refusal(inputs) && !is_planned_create(inputs.persisted.operation.as_ref()) {
+    if is_gone_without_a_delete(inputs) && !is_planned_create(inputs.persisted.operation.as_ref()) {
         return;
     }
     let Some(operation) = &inputs.persisted.operation else {

@@ -37,7 +37,6 @@ const LONGEST_HEAD: Duration = Duration::from_secs(2);
 const CONNECTIONS: usize = 64;
 /// Pause after a connection could not be accepted, for example because the process has no file descriptors left.
 const ACCEPT_AGAIN: Duration = Duration::from_secs(1);
-
 /// Connections that the system completes before they are accepted: the usual value of other servers.
 const BACKLOG: u32 = 1024;
 

@@ -8,8 +8,8 @@ use crate::telemetry::otlp::Traces;
 /// Filter of the log without `RUST_LOG`. Each reconcile has a span of ours; the span of the library would repeat it.
 const LOG_FILTER: &str = "info,kube_runtime::controller=warn";
 
-/// Starts logs, and traces if the environment names a collector. A value of the
-/// environment that cannot be used is logged, and leaves traces off.
+/// Starts logs, and traces if the environment names a collector. A value of the environment that cannot be
+/// used is logged, and leaves traces off.
 ///
 /// # Errors
 /// If the certificates cannot be read.

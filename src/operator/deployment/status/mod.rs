@@ -175,17 +175,13 @@ pub fn summarize(
 /// Reports whether some version serves. A redeploy, also one that fails, does not stop what was deployed before (contract
 /// section 7).
 fn available(before: &ConnectorDeploymentStatus, facts: &DeploymentFacts<'_>, now: Timestamp) -> Condition {
-    let status = match facts.record {
-        ObservedRecord::Present(record) => Some(&record.status),
-        ObservedRecord::Absent | ObservedRecord::NotRead => None,
-    };
-    let serves = match (facts.condition.reason, status) {
-        (Reason::KeyTaken, _) | (_, Some(DeploymentStatus::Undeploying)) => false,
-        (_, Some(DeploymentStatus::Deployed)) => true,
+    let reason = facts.condition.reason;
+    let serves = match facts.record {
+        _ if reason == Reason::KeyTaken => false,
+        ObservedRecord::Present(record) if record.status == DeploymentStatus::Deployed => true,
+        ObservedRecord::Present(record) if record.status == DeploymentStatus::Undeploying => false,
         // One 404 proves nothing.
-        (reason, None) if matches!(facts.record, ObservedRecord::Absent) && reason != Reason::ServiceUnavailable => {
-            false
-        }
+        ObservedRecord::Absent if reason != Reason::ServiceUnavailable => false,
         _ => conditions::is_true(&before.conditions, names::AVAILABLE),
     };
     let (status, reason, message) = if serves {

@@ -33,7 +33,7 @@ mod versions;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clock::Clock;
 use connect_api::model::DeploymentDraft;
@@ -68,6 +68,9 @@ pub(crate) const QUIET: Duration = Duration::from_mins(1);
 const TICK: Duration = Duration::from_millis(5);
 /// How far it advances in an interval after [`Leaping::slow_down`].
 const SLOW_TICK: Duration = Duration::from_micros(200);
+/// Real time after the last step of a test from which on the clock is five times as fast: a step that came before the timer
+/// which it was for costs time, and the test goes on.
+const LATE: Duration = Duration::from_secs(20);
 
 /// A shop with a clock that tests step.
 pub(crate) struct Leaping {
@@ -283,9 +286,18 @@ async fn tick(clock: Clock, slow: Arc<AtomicBool>) {
     let mut ticks = tokio::time::interval(TICK);
     // Time that the machine spent elsewhere is not caught up.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (mut stepped, mut left) = (Instant::now(), clock.now());
     loop {
         ticks.tick().await;
-        clock.step(if slow.load(Ordering::Relaxed) { SLOW_TICK } else { TICK });
+        if clock.now() != left {
+            stepped = Instant::now();
+        }
+        clock.step(match slow.load(Ordering::Relaxed) {
+            true => SLOW_TICK,
+            false if stepped.elapsed() > LATE => 5 * TICK,
+            false => TICK,
+        });
+        left = clock.now();
     }
 }
 

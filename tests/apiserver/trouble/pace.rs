@@ -46,12 +46,17 @@ pub(crate) async fn pass(clock: &Clock, step: Duration, time: Duration) {
 
 /// Lets time pass until one of these operations was called this many times; fails with the counts otherwise.
 pub(crate) async fn until_called(shop: &Shop, operation: &str, times: u64) {
+    until_called_at(shop, FINE, operation, times).await;
+}
+
+/// The same in steps of another size.
+pub(crate) async fn until_called_at(shop: &Shop, step: Duration, operation: &str, times: u64) {
     let called = async {
         while shop.calls(operation) < times {
-            shop.clock.sleep(FINE).await;
+            shop.clock.sleep(step).await;
         }
     };
-    let patient = in_time(meanwhile(&shop.clock, FINE, called)).await;
+    let patient = in_time(meanwhile(&shop.clock, step, called)).await;
     assert!(patient.is_ok(), "{operation} was to be called {times} times: {:?}", shop.dev.counts());
 }
 

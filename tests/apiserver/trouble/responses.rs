@@ -12,13 +12,13 @@ use kube::api::ListParams;
 use serde_json::json;
 
 use super::many::{AT_ONCE, redeploys, until_all_are_ready_and_the_remote_is_slow, until_all_are_redeployed};
-use super::pace::{FINE, SLOW, meanwhile, stepped, until_called};
+use super::pace::{FINE, SLOW, meanwhile, stepped, until_called_at};
 use crate::rules::level;
 use crate::shop::Shop;
 use crate::unreliable::{Unreliable, Which, Wrong};
 
-/// More than twice as many as are redeployed at once.
-const MANY: usize = 24;
+/// Three times as many as are redeployed at once.
+const MANY: usize = 3 * AT_ONCE;
 
 /// A process that is killed loses what it knows of redeploys that were accepted; the next one sends none of them again.
 #[tokio::test]
@@ -26,7 +26,8 @@ async fn rule_1_a_redeploy_that_was_accepted_and_not_reported_is_not_sent_again(
     let (mut shop, unreliable) = with_many().await;
     unreliable.begin(Which::Responses, Wrong::Silent);
     shop.put_token("second-token-of-the-shop").await;
-    until_called(&shop, "updateDeploymentById", AT_ONCE as u64).await;
+    // Slowly, so that the rate of the project lets no more out while the machine is late to notice these.
+    until_called_at(&shop, SLOW, "updateDeploymentById", AT_ONCE as u64).await;
     shop.kill_operator().await;
     assert!(in_memory(&shop).await.len() > 1, "responses are lost with the process");
     shop.start_operator();
@@ -89,7 +90,8 @@ async fn rule_6_a_response_whose_write_hangs_at_the_stop_is_read_from_the_record
 async fn with_redeploys_in_memory() -> (Shop, Unreliable) {
     let (shop, unreliable) = with_many().await;
     shop.put_token("second-token-of-the-shop").await;
-    until_called(&shop, "updateDeploymentById", AT_ONCE as u64).await;
+    // Slowly, so that the rate of the project lets no more out while the machine is late to notice these.
+    until_called_at(&shop, SLOW, "updateDeploymentById", AT_ONCE as u64).await;
     (shop, unreliable)
 }
 

@@ -2,7 +2,7 @@
 //! There is no field for the clear text of a secured value, and there must never be one.
 //!
 //! The lists are maps by `key`, so that the API server refuses duplicates and several field managers can own different
-//! values; the `…From` lists are atomic, because their order matters. List items have no defaults: tools that compare
+//! values; `configurationFrom` is atomic, because its order matters. List items have no defaults: tools that compare
 //! manifests with the cluster would report a default as a permanent difference.
 
 use kube::KubeSchema;
@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::schema::{self, KEY_PATTERN};
-use super::shared::{ConfigMapKeyRef, NamedRef, SecretKeyRef};
+use super::shared::{ConfigMapKeyRef, NamedRef, SecretKeyRef, is_default};
 
 /// Values of one application of the connector.
 #[serde_with::skip_serializing_none]
@@ -71,7 +71,7 @@ pub enum RetryStrategy {
     ExponentialBackoff,
 }
 
-/// The values of an application, or those that apply to all applications: four lists.
+/// The values of an application, or those that apply to all applications.
 #[serde_with::apply(Vec => #[serde(default, skip_serializing_if = "Vec::is_empty")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
@@ -81,23 +81,11 @@ pub struct ConfigurationValues {
     #[schemars(length(max = 100))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["key".into()]))]
     pub standard_configuration: Vec<StandardValue>,
-    /// ConfigMaps in the same namespace whose entries become plain values, like envFrom of a container; 10 at most.
-    /// Later ConfigMaps override earlier ones, and standardConfiguration overrides all of them. Only keys that the
-    /// connector declares are sent.
-    #[schemars(length(max = 10))]
-    #[x_kube(merge_strategy = ListMerge::Atomic)]
-    pub standard_configuration_from: Vec<ConfigMapSource>,
     /// Secured values with unique keys; 100 at most. They come from Secrets only and never appear in a status, an Event
     /// or a log.
     #[schemars(length(max = 100))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["key".into()]))]
     pub secured_configuration: Vec<SecuredValue>,
-    /// Secrets in the same namespace whose entries become secured values, like envFrom of a container; 10 at most.
-    /// Later Secrets override earlier ones, and securedConfiguration overrides all of them. Only keys that the
-    /// connector declares are sent.
-    #[schemars(length(max = 10))]
-    #[x_kube(merge_strategy = ListMerge::Atomic)]
-    pub secured_configuration_from: Vec<SecretSource>,
 }
 
 /// A plain value.
@@ -170,26 +158,45 @@ pub struct SecuredValueSource {
     pub secret_key_ref: SecretKeyRef,
 }
 
-/// A ConfigMap whose entries become plain values.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// An object whose entries become values of the applications that declare them.
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ConfigMapSource {
-    /// Reference to a ConfigMap in the same namespace.
-    pub config_map_ref: NamedRef,
-    /// Prefix to prepend to each key; 256 characters at most. Default: none. Example: TAX_.
-    #[serde(skip_serializing_if = "Option::is_none")]
+#[x_kube(validation = Rule::new("has(self.secretRef) != has(self.configMapRef)")
+    .message("give exactly one of secretRef and configMapRef"))]
+#[x_kube(validation = Rule::new("!has(self.plainKeys) || has(self.secretRef)")
+    .message("plainKeys is for a secretRef; a ConfigMap fills plain keys anyway")
+    .field_path(".plainKeys"))]
+pub struct ConfigurationSource {
+    /// Secret in the same namespace. Its entries become secured values. Exactly one of secretRef and configMapRef must be
+    /// set.
+    pub secret_ref: Option<NamedRef>,
+    /// ConfigMap in the same namespace. Its entries become plain values. Exactly one of secretRef and configMapRef must be
+    /// set.
+    pub config_map_ref: Option<NamedRef>,
+    /// Prefix to prepend to each key of the object; 256 characters at most. Default: none. Example: TAX_.
     #[schemars(length(max = 256))]
     pub prefix: Option<String>,
+    /// Names of the only applications that get the values; 64 at most. Default: every application that declares the key, and
+    /// the global configuration.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), inner(length(min = 2, max = 256), regex(pattern = KEY_PATTERN)))]
+    #[x_kube(merge_strategy = ListMerge::Set)]
+    pub applications: Vec<String>,
+    /// Policy for keys of a Secret that the connector declares as plain. Anyone who may read the deployment can read plain
+    /// values. Never: they are not sent, and an Event names them. Allow: they are sent. Default: Never.
+    pub plain_keys: Option<PlainKeys>,
+    /// Whether the object may be missing. Default: false.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub optional: bool,
 }
 
-/// A Secret whose entries become secured values.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct SecretSource {
-    /// Reference to a Secret in the same namespace.
-    pub secret_ref: NamedRef,
-    /// Prefix to prepend to each key; 256 characters at most. Default: none. Example: TAX_.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 256))]
-    pub prefix: Option<String>,
+/// Policy for plain values from a Secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(transform = schema::leave_description_to_the_field)]
+pub enum PlainKeys {
+    /// They are not sent.
+    Never,
+    /// They are sent.
+    Allow,
 }

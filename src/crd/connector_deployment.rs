@@ -12,7 +12,7 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::connector_configuration::{ApplicationConfiguration, ConfigurationValues};
+use super::connector_configuration::{ApplicationConfiguration, ConfigurationSource, ConfigurationValues};
 use super::connector_deployment_status::ConnectorDeploymentStatus;
 use super::duration::parse_duration;
 use super::outputs::Outputs;
@@ -85,12 +85,19 @@ pub struct ConnectorDeploymentSpec {
     pub region: Option<String>,
     /// Connector to deploy: exactly one of key, id and stagedRef.
     pub connector: WantedConnector,
-    /// Values for the applications of the connector: one entry per application, 64 at most.
+    /// Secrets and ConfigMaps in the same namespace whose entries become values, as with envFrom of a container; 16 at most.
+    /// A key goes to each application that declares it, and to the global configuration. Later objects override earlier ones,
+    /// and values in configurations and globalConfiguration override all of them. Keys that nobody declares are not sent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
+    pub configuration_from: Vec<ConfigurationSource>,
+    /// Single values, schedules and retry policies of applications: one entry per application, 64 at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["applicationName".into()]))]
     pub configurations: Vec<ApplicationConfiguration>,
-    /// Values that apply to all applications, for connectors that declare such values.
+    /// Single values that apply to all applications, for connectors that declare such values.
     pub global_configuration: Option<ConfigurationValues>,
     /// Operations that the operator may perform. Full: it creates, redeploys and deletes the deployment. ObserveOnly:
     /// it only reads and reports; it changes nothing and reads no Secret with values. Default: Full.

@@ -64,6 +64,9 @@ pub struct SecretKeyRef {
     /// Key within the Secret. Its value must be UTF-8.
     #[schemars(length(min = 1, max = 253), regex(pattern = DATA_KEY_PATTERN))]
     pub key: String,
+    /// Whether the Secret or its key may be missing; then the value is left out. Default: false.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub optional: bool,
 }
 
 /// Reference to one key of a ConfigMap in the same namespace.
@@ -75,6 +78,9 @@ pub struct ConfigMapKeyRef {
     /// Key within the ConfigMap's data.
     #[schemars(length(min = 1, max = 253), regex(pattern = DATA_KEY_PATTERN))]
     pub key: String,
+    /// Whether the ConfigMap or its key may be missing; then the value is left out. Default: false.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub optional: bool,
 }
 
 /// Identity of a remote project, as the operator observed it.

@@ -55,7 +55,7 @@ async fn exported_manifests_apply_without_changes_and_are_managed_once_their_val
     shop.sandbox.until_reason(name, "SecretMissing").await;
     shop.clock.step(Duration::from_mins(10));
     assert_eq!(shop.sent(), [0, 0, 0]);
-    shop.put_secret(name, &[("service.API_TOKEN", "first-token-of-the-shop")]).await;
+    shop.put_secret(name, &[("API_TOKEN", "first-token-of-the-shop")]).await;
     shop.sandbox.until_reason(name, "Deployed").await;
     assert_eq!(shop.sent(), [0, 0, 0], "nothing is sent");
 }

@@ -275,10 +275,7 @@ async fn names_that_leave_the_namespace_are_refused() {
         let reference = json!({reference: {"name": name, "key": "token"}});
         json!({"configurations": [{"applicationName": "service", list: [{"key": "A", "valueFrom": reference}]}]})
     };
-    let whole = |name: &str| {
-        json!({"configurations": [{"applicationName": "service",
-            "securedConfigurationFrom": [{"secretRef": {"name": name}}]}]})
-    };
+    let whole = |name: &str| json!({"configurationFrom": [{"secretRef": {"name": name}}]});
     for name in ["other/tax", "../other/tax", "..", ".", "../../secrets/tax", "tax?x=1", "tax#x", "tax%2Fx", "", "Tax"]
     {
         for (field, manifest) in [

@@ -11,12 +11,15 @@ use serde_json::Value;
 use crate::checker::TOKEN;
 use crate::cluster::{Cluster, Key, Kind};
 use crate::remote::{GLOBAL, Values};
-use crate::users::FEATURES;
+use crate::users::{APPLICATION, FEATURES};
 
 /// Returns the values that a resource asks for, with defaults for what is not set; `None`: an object that it references
 /// is missing.
 pub(crate) fn values(cluster: &Cluster, namespace: &str, object: &Value) -> Option<Values> {
     let mut values = Values::default();
+    for source in object["spec"]["configurationFrom"].as_array().into_iter().flatten() {
+        put_declared(&mut values, cluster, namespace, source)?;
+    }
     for configuration in object.pointer("/spec/configurations")?.as_array()? {
         let application = configuration["applicationName"].as_str()?;
         put(&mut values, cluster, namespace, (application, configuration))?;
@@ -37,21 +40,23 @@ pub(crate) fn named(object: &ConnectorDeployment) -> BTreeSet<String> {
     keys.map(|(application, key)| Values::key(application, key)).collect()
 }
 
+/// Rule 14: the one plain and the one secured value that the connector of the histories declares.
+fn put_declared(values: &mut Values, cluster: &Cluster, namespace: &str, source: &Value) -> Option<()> {
+    if let Some(named) = source.pointer("/configMapRef/name") {
+        let config_map = cluster.get(&Key::new(Kind::ConfigMap, namespace, named.as_str()?))?;
+        let declared = config_map["data"].get(FEATURES).and_then(Value::as_str);
+        values.plain.extend(declared.map(|value| (Values::key(APPLICATION, FEATURES), value.to_owned())));
+    } else {
+        let secret = cluster.get(&Key::new(Kind::Secret, namespace, source.pointer("/secretRef/name")?.as_str()?))?;
+        let declared = secret["data"].get(TOKEN).and_then(Value::as_str);
+        values.secured.extend(declared.map(|encoded| (Values::key(APPLICATION, TOKEN), decoded(encoded))));
+    }
+    Some(())
+}
+
 fn put(values: &mut Values, cluster: &Cluster, namespace: &str, (application, of): (&str, &Value)) -> Option<()> {
     let key = |key: &str| Values::key(application, key);
     let entries = |name: &str| of[name].as_array().cloned().unwrap_or_default();
-    for source in entries("standardConfigurationFrom") {
-        let named = source.pointer("/configMapRef/name")?.as_str()?;
-        let config_map = cluster.get(&Key::new(Kind::ConfigMap, namespace, named))?;
-        let declared = config_map["data"].get(FEATURES).and_then(Value::as_str);
-        values.plain.extend(declared.map(|value| (key(FEATURES), value.to_owned())));
-    }
-    for source in entries("securedConfigurationFrom") {
-        let named = source.pointer("/secretRef/name")?.as_str()?;
-        let secret = cluster.get(&Key::new(Kind::Secret, namespace, named))?;
-        let declared = secret["data"].get(TOKEN).and_then(Value::as_str);
-        values.secured.extend(declared.map(|encoded| (key(TOKEN), decoded(encoded))));
-    }
     for entry in entries("standardConfiguration") {
         let value = if let Some(value) = entry["value"].as_str() {
             value.to_owned()

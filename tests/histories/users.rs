@@ -56,7 +56,7 @@ pub(crate) const YARD: &str = "yard";
 pub(crate) const NAMESPACES: [&str; 2] = [SHOP, YARD];
 pub(crate) const PROJECT_NAME: &str = "main";
 const CONNECTOR: &str = "demo-connector";
-const APPLICATION: &str = "service";
+pub(crate) const APPLICATION: &str = "service";
 /// Values of `LOG_LEVEL`; the connector's script fails with the last one.
 pub(crate) const LEVELS: [&str; 5] = ["info", "debug", "warn", " error ", "loud"];
 /// A value that is also set by whole objects.
@@ -77,9 +77,9 @@ pub(crate) fn spec(resource: Resource, shape: Shape) -> Value {
         plain.push(json!({"key": FEATURES, "valueFrom": from}));
     }
     let mut service = json!({"applicationName": APPLICATION, "standardConfiguration": plain});
+    let mut from = json!([]);
     if shape.whole {
-        service["standardConfigurationFrom"] = json!([{"configMapRef": {"name": "settings"}}]);
-        service["securedConfigurationFrom"] = json!([{"secretRef": {"name": "tokens"}}]);
+        from = json!([{"secretRef": {"name": "tokens"}}, {"configMapRef": {"name": "settings"}}]);
     } else {
         let from = json!({"secretKeyRef": {"name": "tokens", "key": "token"}});
         service["securedConfiguration"] = json!([{"key": TOKEN, "valueFrom": from}]);
@@ -105,6 +105,7 @@ pub(crate) fn spec(resource: Resource, shape: Shape) -> Value {
         "projectRef": {"name": PROJECT_NAME},
         "key": resource.key,
         "connector": {"key": CONNECTOR, "version": version, "updatePolicy": policy},
+        "configurationFrom": from,
         "configurations": configurations,
         "globalConfiguration": (shape.shop > 0).then_some(shop),
         "suspend": shape.suspend,

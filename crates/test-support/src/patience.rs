@@ -66,6 +66,13 @@ pub fn is_in_time(start: Instant) -> bool {
     start.elapsed() <= patience()
 }
 
+/// Returns whether a test has waited so long since `start` that it lets time pass faster: 20 s, unless scaled. A machine that
+/// is slow for other reasons loses nothing by that.
+#[must_use]
+pub fn waits_long(start: Instant) -> bool {
+    start.elapsed() > patience() / 15
+}
+
 /// Returns [`patience`] as an option of `kubectl` and `helm`: `--timeout=300s`.
 #[must_use]
 pub fn timeout_option() -> String {

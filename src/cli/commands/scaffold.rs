@@ -25,8 +25,8 @@ Examples:
 
 /// Print the manifests of a deployment of a connector.
 ///
-/// Prints a ConnectorDeployment and a Secret with the keys that the connector declares, each with its description. Those
-/// that require a value come first and are marked; the others are comments. Without --project, a ConnectProject comes
+/// Prints a ConnectorDeployment, a Secret and a ConfigMap with the keys that the connector declares, each with its
+/// description. Those that require a value come first and are marked; the others are comments. Without --project, a ConnectProject comes
 /// before them, with a Secret for its credentials. Values are for you to fill in: an empty one is deployed as it is.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
@@ -35,7 +35,7 @@ pub(in crate::cli) struct Scaffold {
     #[command(flatten)]
     connector: RecordName,
 
-    /// Name of the ConnectorDeployment and of its Secret. Default: the key of the connector.
+    /// Name of the ConnectorDeployment, its Secret and its ConfigMap. Default: the key of the connector.
     #[arg(id = "resource_name", long = "name", value_name = "NAME")]
     name: Option<String>,
 

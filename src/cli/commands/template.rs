@@ -5,7 +5,6 @@
 use connect_api::model::{ApplicationType, Connector, DeclaredApplication, DeclaredGlobal, SecuredKey, StandardKey};
 use connect_api::scopes::MANAGE_API_CLIENTS;
 
-use super::export::key_of_secret;
 use crate::cli::text::{plain, quoted};
 use crate::crd::{ProjectKind, ProjectRef};
 use crate::names;
@@ -17,7 +16,7 @@ const REQUIRED: &str = "# required";
 pub(super) fn credentials(name: &str) -> String {
     let mut text = Text::default();
     text.plain(0, "The API client of the project");
-    text.secret_of(name, true);
+    text.head("Secret", "stringData:", name, true);
     for key in [names::CLIENT_ID, names::CLIENT_SECRET] {
         text.entry(1, true, &format!("{key}: \"\""));
     }
@@ -26,14 +25,15 @@ pub(super) fn credentials(name: &str) -> String {
     text.0
 }
 
-/// Returns a Secret for the secured values, if there are any, and a `ConnectorDeployment`.
+/// Returns a Secret for the secured values and a `ConfigMap` for the plain ones, if there are any, and a
+/// `ConnectorDeployment`.
 pub(super) fn manifests(connector: &Connector, project: &ProjectRef, name: &str) -> String {
     let applications = connector.configurations.as_deref().unwrap_or_default();
-    let none = DeclaredGlobal::default();
-    let global = connector.global_configuration.as_ref().unwrap_or(&none);
     let mut text = Text::default();
     text.about(connector);
-    text.secret(name, applications, global);
+    let (secured, plain) = entries(applications, connector.global_configuration.as_ref());
+    text.object("Secret", "stringData:", name, &secured);
+    text.object("ConfigMap", "data:", name, &plain);
     text.line(0, &format!("apiVersion: {}/{}", names::GROUP, names::VERSION));
     text.line(0, "kind: ConnectorDeployment");
     text.line(0, &format!("metadata: {{name: {}}}", scalar(name)));
@@ -48,35 +48,67 @@ pub(super) fn manifests(connector: &Connector, project: &ProjectRef, name: &str)
     if connector.configurations.is_none() {
         text.plain(1, "The registry does not report the applications of this connector.");
     }
-    text.line(1, if applications.is_empty() { "configurations: []" } else { "configurations:" });
-    for application in applications {
-        let kind = &application.application_type;
-        let key = scalar(&application.application_name);
-        text.line(1, &format!("- applicationName: {key} # type {}", plain(kind.as_str())));
-        if *kind == ApplicationType::Job {
-            text.line(2, "# schedule: \"0 3 * * *\" # default: that of the connector");
-        }
-        let prefix = format!("{}.", application.application_name);
-        text.values(2, name, &prefix, &application.standard_configuration, &application.secured_configuration);
+    if !secured.is_empty() || !plain.is_empty() {
+        text.line(1, "configurationFrom:");
     }
-    if !global.standard_configuration.is_empty() || !global.secured_configuration.is_empty() {
-        let required = global.standard_configuration.iter().any(is_required);
-        let required = required || global.secured_configuration.iter().any(|key| key.required);
-        text.line(1, if required { "globalConfiguration:" } else { "# globalConfiguration:" });
-        text.values(2, name, "", &global.standard_configuration, &global.secured_configuration);
+    for (reference, entries) in [("secretRef", &secured), ("configMapRef", &plain)] {
+        if !entries.is_empty() {
+            text.line(1, &format!("- {reference}: {{name: {}}}", scalar(name)));
+        }
+    }
+    let jobs: Vec<_> = applications.iter().filter(|it| it.application_type == ApplicationType::Job).collect();
+    if !jobs.is_empty() {
+        text.line(1, "# configurations:");
+    }
+    for job in jobs {
+        text.line(1, &format!("# - applicationName: {}", scalar(&job.application_name)));
+        text.line(1, "#   schedule: \"0 3 * * *\" # default: that of the connector");
     }
     text.0
 }
 
-fn is_required(key: &StandardKey) -> bool {
-    key.required && key.default.is_none()
+/// A key that applications declare.
+struct Entry<'a> {
+    key: &'a str,
+    description: &'a str,
+    default: &'a str,
+    required: bool,
 }
 
-/// Returns the keys with the required ones first.
-fn required_first<T>(keys: &[T], is_required: impl Fn(&T) -> bool) -> impl Iterator<Item = (&T, bool)> {
-    let mut keys: Vec<(&T, bool)> = keys.iter().map(|key| (key, is_required(key))).collect();
-    keys.sort_by_key(|(_, required)| !required);
-    keys.into_iter()
+/// Returns the secured and the plain keys, each once, with the required ones first.
+fn entries<'a>(
+    applications: &'a [DeclaredApplication],
+    global: Option<&'a DeclaredGlobal>,
+) -> (Vec<Entry<'a>>, Vec<Entry<'a>>) {
+    let lists = applications.iter().map(|it| (&it.secured_configuration, &it.standard_configuration));
+    let lists: Vec<_> = lists.chain(global.map(|it| (&it.secured_configuration, &it.standard_configuration))).collect();
+    let secured = lists
+        .iter()
+        .flat_map(|(secured, _)| *secured)
+        .map(|SecuredKey { key, description, required }| Entry { key, description, default: "", required: *required });
+    let plain = lists.iter().flat_map(|(_, plain)| *plain).map(|key| Entry {
+        key: &key.key,
+        description: &key.description,
+        default: key.default.as_deref().unwrap_or_default(),
+        required: is_required(key),
+    });
+    (once(secured), once(plain))
+}
+
+fn once<'a>(entries: impl Iterator<Item = Entry<'a>>) -> Vec<Entry<'a>> {
+    let mut found: Vec<Entry<'a>> = Vec::new();
+    for entry in entries {
+        match found.iter_mut().find(|known| known.key == entry.key) {
+            Some(known) => known.required |= entry.required,
+            None => found.push(entry),
+        }
+    }
+    found.sort_by_key(|entry| !entry.required);
+    found
+}
+
+fn is_required(key: &StandardKey) -> bool {
+    key.required && key.default.is_none()
 }
 
 /// Lines of YAML, indented by two blanks for each level.
@@ -113,32 +145,32 @@ impl Text {
         }
     }
 
-    fn secret(&mut self, name: &str, applications: &[DeclaredApplication], global: &DeclaredGlobal) {
-        let of_applications = applications.iter().flat_map(|application| {
-            let name = application.application_name.as_str();
-            application.secured_configuration.iter().map(move |key| (format!("{name}."), key))
-        });
-        let of_all = global.secured_configuration.iter().map(|key| (String::new(), key));
-        let keys: Vec<(String, &SecuredKey)> = of_applications.chain(of_all).collect();
-        if keys.is_empty() {
+    /// Adds an object with the keys, if there are any.
+    fn object(&mut self, kind: &str, field: &str, name: &str, entries: &[Entry<'_>]) {
+        if entries.is_empty() {
             return;
         }
-        self.secret_of(name, keys.iter().any(|(_, key)| key.required));
-        for ((prefix, key), required) in required_first(&keys, |(_, key)| key.required) {
-            self.plain(1, &key.description);
-            let entry = scalar(&key_of_secret(&format!("{prefix}{}", key.key)));
-            self.entry(1, required, &format!("{entry}: \"\""));
+        let fits = |entry: &Entry<'_>| !entry.key.is_empty() && entry.key.chars().all(is_of_data);
+        self.head(kind, field, name, entries.iter().any(|entry| entry.required && fits(entry)));
+        for entry in entries {
+            self.plain(1, entry.description);
+            if !fits(entry) {
+                let what =
+                    format!("{} cannot be a key of a {kind}: give it in configurations of the deployment", entry.key);
+                self.plain(1, &what);
+                continue;
+            }
+            self.entry(1, entry.required, &format!("{}: {}", scalar(entry.key), quoted(entry.default)));
         }
         self.line(0, "---");
     }
 
-    /// Adds the lines of a Secret before its values. `some`: whether one of these is no comment.
-    fn secret_of(&mut self, name: &str, some: bool) {
-        for line in ["apiVersion: v1", "kind: Secret"] {
-            self.line(0, line);
-        }
+    /// Adds the lines of an object before its values. `some`: whether one of these is no comment.
+    fn head(&mut self, kind: &str, field: &str, name: &str, some: bool) {
+        self.line(0, "apiVersion: v1");
+        self.line(0, &format!("kind: {kind}"));
         self.line(0, &format!("metadata: {{name: {}}}", scalar(name)));
-        self.line(0, if some { "stringData:" } else { "# stringData:" });
+        self.line(0, &if some { field.to_owned() } else { format!("# {field}") });
     }
 
     /// Adds a line with the mark of a required value, or as a comment.
@@ -146,35 +178,11 @@ impl Text {
         let line = if required { format!("{text} {REQUIRED}") } else { format!("# {text}") };
         self.line(level, &line);
     }
+}
 
-    fn values(&mut self, level: usize, name: &str, prefix: &str, standard: &[StandardKey], secured: &[SecuredKey]) {
-        self.header(level, "standardConfiguration:", standard, is_required);
-        for (key, required) in required_first(standard, is_required) {
-            self.plain(level, &key.description);
-            let out = if required { "" } else { "# " };
-            self.line(level, &format!("{out}- key: {}", scalar(&key.key)));
-            let default = key.default.as_deref().unwrap_or_default();
-            let mark = if required { format!(" {REQUIRED}") } else { String::new() };
-            self.line(level, &format!("{out}  value: {}{mark}", quoted(default)));
-        }
-        self.header(level, "securedConfiguration:", secured, |key| key.required);
-        for (key, required) in required_first(secured, |key| key.required) {
-            let out = if required { "" } else { "# " };
-            let entry = scalar(&key_of_secret(&format!("{prefix}{}", key.key)));
-            self.line(level, &format!("{out}- key: {}", scalar(&key.key)));
-            let reference = format!("{{name: {}, key: {entry}}}", scalar(name));
-            self.line(level, &format!("{out}  valueFrom: {{secretKeyRef: {reference}}}"));
-        }
-    }
-
-    /// Adds the name of a list; as a comment if every entry is one, because a name without entries is no list.
-    fn header<T>(&mut self, level: usize, name: &str, keys: &[T], is_required: impl Fn(&T) -> bool) {
-        if keys.iter().any(is_required) {
-            self.line(level, name);
-        } else if !keys.is_empty() {
-            self.line(level, &format!("# {name}"));
-        }
-    }
+/// Whether a Secret and a `ConfigMap` may have this character in a key.
+fn is_of_data(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || "-_.".contains(letter)
 }
 
 /// Words that a YAML parser (1.1 or 1.2) does not read as a text.
@@ -238,9 +246,20 @@ apiVersion: v1
 kind: Secret
 metadata: {name: tax}
 stringData:
-  service.API_TOKEN: "" # required
+  API_TOKEN: "" # required
   # Old login
-  # service.PIN: ""
+  # PIN: ""
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: tax}
+data:
+  # Company code
+  COMPANY: "" # required
+  # How much is logged
+  # LOG_LEVEL: "info"
+  # Name of the shop
+  # SHOP: ""
 ---
 apiVersion: connect-operator.io/v1alpha1
 kind: ConnectorDeployment
@@ -248,33 +267,18 @@ metadata: {name: tax}
 spec:
   projectRef: {name: shop}
   connector: {key: tax}
-  configurations:
-  - applicationName: service # type service
-    standardConfiguration:
-    # Company code
-    - key: COMPANY
-      value: "" # required
-    # How much is logged
-    # - key: LOG_LEVEL
-    #   value: "info"
-    securedConfiguration:
-    - key: API_TOKEN
-      valueFrom: {secretKeyRef: {name: tax, key: service.API_TOKEN}}
-    # - key: PIN
-    #   valueFrom: {secretKeyRef: {name: tax, key: service.PIN}}
-  - applicationName: export # type job
-    # schedule: "0 3 * * *" # default: that of the connector
-  # globalConfiguration:
-    # standardConfiguration:
-    # Name of the shop
-    # - key: SHOP
-    #   value: ""
+  configurationFrom:
+  - secretRef: {name: tax}
+  - configMapRef: {name: tax}
+  # configurations:
+  # - applicationName: export
+  #   schedule: "0 3 * * *" # default: that of the connector
 "#
         );
         let documents = documents(&text);
-        assert_eq!(documents[0]["stringData"], json!({"service.API_TOKEN": ""}));
-        let deployment: ConnectorDeployment = serde_json::from_value(documents[1].clone()).expect("it is valid");
-        assert_eq!(deployment.spec.configurations.len(), 2);
+        assert_eq!(documents[0]["stringData"], json!({"API_TOKEN": ""}));
+        let deployment: ConnectorDeployment = serde_json::from_value(documents[2].clone()).expect("it is valid");
+        assert_eq!(deployment.spec.configuration_from.len(), 2);
     }
 
     #[test]
@@ -282,7 +286,7 @@ spec:
         let hostile = "a\u{2028}kind: Injected\u{2029}b\u{85}c\nkind: Injected\r\n---\nkind: Injected # \" \\ '";
         let connector = connector(&json!({
             "name": hostile, "key": hostile, "description": hostile, "documentationUrl": hostile, "supportedRegions": [hostile],
-            "configurations": [{"applicationName": hostile, "applicationType": hostile,
+            "configurations": [{"applicationName": hostile, "applicationType": "job",
                 "standardConfiguration": [{"key": hostile, "description": hostile, "required": true}, {"key": "b", "default": hostile}],
                 "securedConfiguration": [{"key": hostile, "description": hostile, "required": true}]}],
         }));
@@ -290,11 +294,10 @@ spec:
         assert!(!text.contains(['\u{2028}', '\u{2029}', '\u{85}', '\r']), "{text}");
         assert!(text.lines().all(|line| !line.trim_start().starts_with("kind: Injected")), "{text}");
         let documents = documents(&text);
-        assert_eq!(documents.len(), 2, "{text}");
-        assert_eq!(documents[1]["metadata"]["name"], json!(hostile));
-        let application = &documents[1]["spec"]["configurations"][0];
-        assert_eq!(application["applicationName"], json!(hostile));
-        assert_eq!(application["standardConfiguration"], json!([{"key": hostile, "value": ""}]));
+        assert_eq!(documents.len(), 3, "{text}");
+        assert_eq!(documents[2]["metadata"]["name"], json!(hostile));
+        assert_eq!(documents[2]["spec"]["configurationFrom"][0]["secretRef"]["name"], json!(hostile));
+        assert!(text.contains("cannot be a key of a Secret"), "{text}");
     }
 
     #[test]
@@ -311,11 +314,11 @@ spec:
     fn a_connector_without_applications_has_no_secret() {
         for (change, expected) in [
             (json!({"key": null, "configurations": []}), "connector: {id: \"9\"}"),
-            (json!({}), "  # The registry does not report the applications of this connector.\n  configurations: []"),
+            (json!({}), "  # The registry does not report the applications of this connector.\n"),
         ] {
             let text = manifests(&connector(&change), &named("shop"), "tax");
             assert!(text.contains(expected) && !text.contains("Secret"), "{text}");
-            assert_eq!(documents(&text)[0]["spec"]["configurations"], json!([]));
+            assert_eq!(documents(&text).len(), 1, "{text}");
         }
     }
 

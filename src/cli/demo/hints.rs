@@ -18,7 +18,7 @@ pub(super) fn print(place: &DemoCluster, console: &str, variables: &[(&str, Stri
         )
     };
     let change_secret =
-        format!(r#"{kubectl} patch secret {DEPLOYMENT} -p '{{"stringData": {{"token": "my-next-token"}}}}'"#);
+        format!(r#"{kubectl} patch secret {DEPLOYMENT} -p '{{"stringData": {{"API_TOKEN": "my-next-token"}}}}'"#);
     let tag = |tag: &str| {
         format!(r#"{kubectl} patch cst {STAGED} --type merge -p '{{"spec": {{"repository": {{"tag": "{tag}"}}}}}}'"#)
     };

@@ -29,7 +29,7 @@ const ADDRESSES: [&str; 3] = ["/spec/apiUrl", "/spec/authUrl", "/spec/frontend/u
 /// JSON pointer to the plain value that the demo breaks.
 pub(super) const LOG_LEVEL: &str = "/spec/configurations/0/standardConfiguration/0/value";
 /// JSON pointer to the token of the connector in its Secret.
-pub(super) const TOKEN: &str = "/stringData/token";
+pub(super) const TOKEN: &str = "/stringData/API_TOKEN";
 /// JSON pointer to the Git tag of the connector.
 pub(super) const TAG: &str = "/spec/repository/tag";
 /// JSON pointer to the update policy.

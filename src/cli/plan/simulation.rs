@@ -163,9 +163,7 @@ pub(super) fn simulate(inputs: &Inputs<'_>) -> Projection {
     let is_suspended = std::mem::take(&mut intent.suspended);
     let decision = stage.play(&intent, wanted.as_ref(), inputs.key, inputs.now);
     if let Ok(desired) = inputs.desired {
-        let undeclared = desired.undeclared.join(", ");
-        let note = format!("not sent, because the connector does not declare them: {undeclared}");
-        outcome.notes.extend((!undeclared.is_empty()).then_some(note));
+        outcome.notes.extend(desired.not_sent_note());
         outcome.notes.extend(value_from::invisible_note(&desired.invisible()));
     }
     let problem = match &decision.step {

@@ -11,6 +11,7 @@ use sha2::{Digest as _, Sha256};
 use super::Stopped;
 use crate::crd::{
     ActionCheck, ActionCheckSpec, CheckedFor, ClusterConnectProject, ConnectProject, ConnectorDeployment, Frontend,
+    SecretKeyRef,
 };
 use crate::names;
 use crate::operator::cluster::objects::secret;
@@ -127,7 +128,7 @@ pub(super) async fn headers(
             headers.push(ExtraHeader { name: wanted.name.clone(), value, is_masked: false });
             continue;
         };
-        let (name, key) = (&from.secret_key_ref.name, &from.secret_key_ref.key);
+        let SecretKeyRef { name, key, optional } = &from.secret_key_ref;
         let field = format!("header {} of spec.headers", wanted.name);
         let secret = match secrets.entry(name) {
             Entry::Occupied(read) => read.into_mut(),
@@ -135,8 +136,14 @@ pub(super) async fn headers(
                 unread.insert(secret::named(&context.client, &context.settings.secrets, namespace, name).await??)
             }
         };
-        let secret = secret.as_ref().ok_or_else(|| secret::missing(name, &field))?;
-        let bytes = secret.data.as_ref().and_then(|data| data.get(key)).map(|bytes| bytes.0.as_slice());
+        let data = secret.as_ref().and_then(|secret| secret.data.as_ref());
+        let bytes = data.and_then(|data| data.get(key)).map(|bytes| bytes.0.as_slice());
+        if bytes.is_none() && *optional {
+            continue;
+        }
+        if secret.is_none() {
+            return Err(secret::missing(name, &field).into());
+        }
         let value = match bytes.map(std::str::from_utf8) {
             None | Some(Ok("")) => return Err(secret::lacks_key(name, key, &field).into()),
             Some(Err(_)) => {

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use connect_api::mask::Masker;
 use connect_api::model::RetryPolicy;
 use connect_api::text::invisible_ends;
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
@@ -12,7 +13,10 @@ use super::decide::DesiredPayload;
 use super::declared::Declared;
 use super::missing::Missing;
 use super::persisted::{OperationType, Payload, PersistedState, Sources};
-use crate::crd::{ApplicationUrl, ConfigurationValues, ConnectorDeploymentSpec, RetryStrategy, StandardValue};
+use crate::crd::{
+    ApplicationUrl, ConfigMapKeyRef, ConfigurationSource, ConfigurationValues, ConnectorDeploymentSpec, PlainKeys,
+    RetryStrategy, SecretKeyRef, StandardValue,
+};
 use crate::operator::cluster::references::Source;
 use crate::operator::cluster::references::{Named, Reference};
 use crate::operator::context::content_cache::Content;
@@ -46,6 +50,24 @@ impl UrlValue {
     }
 }
 
+/// Why an entry of `configurationFrom` is not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NotSent {
+    /// The connector does not declare it.
+    Undeclared,
+    /// It is declared as plain, and comes from a Secret.
+    Plain,
+    /// It is declared as secured, and comes from a `ConfigMap`.
+    Secured,
+}
+
+/// Masks every value of the Secrets, whether it is sent or not.
+pub fn masker_of_all(contents: &Contents) -> Masker {
+    let secrets = contents.iter().filter(|((kind, _), _)| *kind == Named::Secret);
+    let values = secrets.filter_map(|(_, content)| content.as_ref().ok()).flat_map(|content| content.data.values());
+    Masker::new(values.filter_map(|value| std::str::from_utf8(value.expose_secret()).ok()))
+}
+
 /// What should be sent.
 #[derive(Clone, Debug, Default)]
 pub struct Desired {
@@ -53,8 +75,8 @@ pub struct Desired {
     pub values: Values,
     /// Where they came from, in a fixed order.
     pub sources: Vec<Source>,
-    /// Keys of `…From` objects that are not sent, because the connector does not declare them.
-    pub undeclared: Vec<String>,
+    /// Entries of `configurationFrom` that are not sent, and why.
+    pub not_sent: BTreeSet<(NotSent, String)>,
     /// Values that are no longer desired and are sent with the default that the connector declares.
     pub reset: BTreeSet<Item>,
     /// Values that are the URL of an application.
@@ -124,6 +146,24 @@ impl Desired {
         given.filter_map(|(item, text)| Some(format!("{item} ({})", invisible_ends(text)?))).collect()
     }
 
+    /// Names the entries of `configurationFrom` that are not sent, if there are any, and says why.
+    pub fn not_sent_note(&self) -> Option<String> {
+        let why = |why: NotSent| {
+            let names: Vec<_> = self.not_sent.iter().filter(|it| it.0 == why).map(|(_, name)| name.as_str()).collect();
+            let (cause, remedy) = match why {
+                NotSent::Undeclared => ("the connector does not declare them", ""),
+                NotSent::Plain => (
+                    "the connector declares them as plain, so that they could be read at the service",
+                    "; set plainKeys: Allow there, or take them from a ConfigMap",
+                ),
+                NotSent::Secured => ("the connector declares them as secured", "; put them into a Secret"),
+            };
+            (!names.is_empty()).then(|| format!("Not sent, because {cause}: {}{remedy}", names.join(", ")))
+        };
+        let all: Vec<_> = [NotSent::Undeclared, NotSent::Plain, NotSent::Secured].into_iter().filter_map(why).collect();
+        (!all.is_empty()).then(|| all.join(". "))
+    }
+
     /// Returns the digests that stand for the values. `ignored`: values that comparisons leave out.
     pub fn wanted(&self, digests: &DigestKey, ignored: &BTreeSet<Item>) -> DesiredPayload {
         let (names, mut values) = (Names::of(&self.values), self.values.visible.clone());
@@ -155,7 +195,7 @@ fn sent_retry_policy(policy: &crate::crd::RetryPolicy) -> RetryPolicy {
 }
 
 /// Collects the desired values, with placeholders in place of URLs ([`Desired::resolve`]). `declared`: `None` if the
-/// declarations cannot be read; then every key of a `…From` object is sent.
+/// declarations cannot be read; then `configurationFrom` gives no value.
 ///
 /// # Errors
 /// What a user has to correct, all of it in one message. The reason is `KubernetesError`, `SecretMissing` or
@@ -169,10 +209,14 @@ pub fn from_spec(
         contents,
         declared,
         desired: Desired::default(),
+        misplaced: Vec::new(),
         missing: Missing::default(),
         unusable: BTreeMap::new(),
         invalid: Vec::new(),
     };
+    for from in &spec.configuration_from {
+        gather.source(from);
+    }
     for application in &spec.configurations {
         let name = &application.application_name;
         gather.values(name, &application.values);
@@ -193,40 +237,80 @@ struct Gather<'a> {
     contents: &'a Contents,
     declared: Option<&'a Declared>,
     desired: Desired,
+    /// Values whose object is of the wrong kind, with its description.
+    misplaced: Vec<(Item, String)>,
     missing: Missing,
     unusable: BTreeMap<Reference, ConditionUpdate>,
     invalid: Vec<String>,
 }
 
 impl<'a> Gather<'a> {
-    /// Adds the values of an application, or the global ones for [`GLOBAL`].
+    /// Adds the entries of an object to the applications that declare them.
+    fn source(&mut self, from: &ConfigurationSource) {
+        let (kind, object) = match (&from.secret_ref, &from.config_map_ref) {
+            (Some(secret), _) => (Named::Secret, secret.name.as_str()),
+            (None, Some(config_map)) => (Named::ConfigMap, config_map.name.as_str()),
+            // The schema rejects this, but an object that is older than the schema may still contain it.
+            (None, None) => {
+                return self.invalid.push("configurationFrom has neither secretRef nor configMapRef".into());
+            }
+        };
+        // Preflight reports those that the connector does not have.
+        self.desired.values.applications.extend(from.applications.iter().cloned());
+        let content = self.content((kind, object), from.optional, "configurationFrom");
+        if content.is_none() && from.optional {
+            return;
+        }
+        let prefix = from.prefix.as_deref().unwrap_or_default();
+        let all = self.declared.into_iter().flat_map(|declared| declared.keys.keys());
+        let candidates: Vec<&Item> = all.filter(|item| is_for(from, item)).collect();
+        let Some(content) = content else {
+            // The missing object may contain any of them.
+            for item in candidates.into_iter().filter(|item| fills(from, item) && item.key.starts_with(prefix)) {
+                self.insert(item, String::new());
+            }
+            return;
+        };
+        for (key, value) in &content.data {
+            let (named, described) = (format!("{prefix}{key}"), format!("{prefix}{key} of {} {object}", kind.as_str()));
+            let mut declaring = candidates.iter().filter(|item| item.key == named).peekable();
+            if declaring.peek().is_none() {
+                self.desired.not_sent.insert((NotSent::Undeclared, described.clone()));
+            }
+            for item in declaring {
+                if !fills(from, item) {
+                    self.misplaced.push(((*item).clone(), described.clone()));
+                } else if let Some(text) = self.text(kind, object, key, value) {
+                    self.insert(item, text);
+                }
+            }
+        }
+    }
+
+    fn insert(&mut self, item: &Item, text: String) {
+        let values = &mut self.desired.values;
+        values.applications.extend(Some(item.application.clone()).filter(|name| name != GLOBAL));
+        if item.kind == Kind::Secured {
+            values.secured.insert(item.clone(), SecretString::from(text));
+        } else {
+            values.visible.insert(item.clone(), text);
+        }
+    }
+
+    /// Adds the single values of an application, or the global ones for [`GLOBAL`].
     fn values(&mut self, application: &str, spec: &ConfigurationValues) {
         let place = place(application);
-        for from in &spec.standard_configuration_from {
-            let prefix = from.prefix.as_deref().unwrap_or_default();
-            let field = format!("standardConfigurationFrom of {place}");
-            let object = (Named::ConfigMap, from.config_map_ref.name.as_str());
-            let all = self.all(object, &field, &Item::standard(application, prefix));
-            self.desired.values.visible.extend(all);
-        }
         for value in &spec.standard_configuration {
-            // An empty value occurs only where nothing is sent.
-            let text = self.standard(application, value).unwrap_or_default();
-            self.desired.values.visible.insert(Item::standard(application, &value.key), text);
-        }
-        for from in &spec.secured_configuration_from {
-            let prefix = from.prefix.as_deref().unwrap_or_default();
-            let field = format!("securedConfigurationFrom of {place}");
-            let object = (Named::Secret, from.secret_ref.name.as_str());
-            let all = self.all(object, &field, &Item::secured(application, prefix)).into_iter();
-            self.desired.values.secured.extend(all.map(|(item, text)| (item, SecretString::from(text))));
+            if let Some(text) = self.standard(application, value) {
+                self.desired.values.visible.insert(Item::standard(application, &value.key), text);
+            }
         }
         for value in &spec.secured_configuration {
-            let reference = &value.value_from.secret_key_ref;
+            let SecretKeyRef { name, key, optional } = &value.value_from.secret_key_ref;
             let field = format!("{} of {place}", value.key);
-            let object = (Named::Secret, reference.name.as_str());
-            let text = self.one(object, &reference.key, &field).unwrap_or_default();
-            self.desired.values.secured.insert(Item::secured(application, &value.key), SecretString::from(text));
+            if let Some(text) = self.one((Named::Secret, name), key, *optional, &field) {
+                self.desired.values.secured.insert(Item::secured(application, &value.key), SecretString::from(text));
+            }
         }
         let Values { visible, secured, .. } = &self.desired.values;
         let own = secured.keys().filter(|item| item.application == application);
@@ -235,17 +319,16 @@ impl<'a> Gather<'a> {
         }
     }
 
-    /// Returns one plain value.
+    /// Returns one plain value; `None`: it is left out.
     fn standard(&mut self, application: &str, value: &StandardValue) -> Option<String> {
         let from = value.value_from.as_ref();
         let config_map = from.and_then(|from| from.config_map_key_ref.as_ref());
         let url = from.and_then(|from| from.application_url.as_ref());
         match (&value.value, config_map, url) {
             (Some(text), _, _) => Some(text.clone()),
-            (None, Some(reference), _) => {
+            (None, Some(ConfigMapKeyRef { name, key, optional }), _) => {
                 let field = format!("{} of {}", value.key, place(application));
-                let object = (Named::ConfigMap, reference.name.as_str());
-                self.one(object, &reference.key, &field)
+                self.one((Named::ConfigMap, name), key, *optional, &field)
             }
             (None, None, Some(url)) => {
                 self.desired.url_values.push(UrlValue::of(Item::standard(application, &value.key), url));
@@ -260,48 +343,30 @@ impl<'a> Gather<'a> {
         }
     }
 
-    /// Returns an object, if it can be used. `field`: the field that needs it.
-    fn content(&mut self, kind: Named, object: &str, field: &str) -> Option<&'a Content> {
+    /// Returns an object, if it can be used. `optional`: it may be missing; `field`: the field that needs it.
+    fn content(&mut self, (kind, object): (Named, &str), optional: bool, field: &str) -> Option<&'a Content> {
         let reference = (kind, object.to_owned());
         match self.contents.get(&reference) {
             Some(Ok(content)) => return Some(content),
             Some(Err(condition)) => drop(self.unusable.insert(reference, condition.clone())),
+            None if optional => {}
             None => self.missing.object(kind, object, field),
         }
         None
     }
 
-    /// Returns the value of one key of an object. `field`: the field that needs it.
-    fn one(&mut self, (kind, object): (Named, &str), key: &str, field: &str) -> Option<String> {
-        let content = self.content(kind, object, field)?;
-        let Some(value) = content.data.get(key) else {
-            self.missing.key(kind, object, key, field);
-            return None;
-        };
-        self.text(kind, object, key, value)
-    }
-
-    /// Returns every key of an object that the connector declares. `field`: the field that needs the object; `prefix`: the
-    /// name of the value for an empty key.
-    fn all(&mut self, (kind, object): (Named, &str), field: &str, prefix: &Item) -> Vec<(Item, String)> {
-        let is_own = |item: &&Item| {
-            (item.kind, &item.application) == (prefix.kind, &prefix.application) && item.key.starts_with(&prefix.key)
-        };
-        let Some(content) = self.content(kind, object, field) else {
-            // The missing object may contain any of them.
-            let may = self.declared.into_iter().flat_map(|declared| declared.keys.keys()).filter(is_own);
-            return may.map(|item| (item.clone(), String::new())).collect();
-        };
-        let mut found = Vec::new();
-        for (key, value) in &content.data {
-            let item = Item { key: format!("{}{key}", prefix.key), ..prefix.clone() };
-            if self.declared.is_some_and(|declared| !declared.keys.contains_key(&item)) {
-                self.desired.undeclared.push(format!("{} of {} {object}", item.key, kind.as_str()));
-            } else if let Some(text) = self.text(kind, object, key, value) {
-                found.push((item, text));
-            }
+    /// Returns the value of one key of an object; `None`: it is left out. A value that cannot be had is empty, and nothing is
+    /// sent. `optional`: object and key may be missing; `field`: the field that needs them.
+    fn one(&mut self, (kind, object): (Named, &str), key: &str, optional: bool, field: &str) -> Option<String> {
+        let content = self.content((kind, object), optional, field);
+        let value = content.and_then(|content| content.data.get(key));
+        if let Some(value) = value {
+            return Some(self.text(kind, object, key, value).unwrap_or_default());
         }
-        found
+        if content.is_some() && !optional {
+            self.missing.key(kind, object, key, field);
+        }
+        (!optional).then(String::new)
     }
 
     fn text(&mut self, kind: Named, object: &str, key: &str, value: &SecretSlice<u8>) -> Option<String> {
@@ -314,7 +379,14 @@ impl<'a> Gather<'a> {
         text
     }
 
-    fn finish(self) -> Result<Desired, Unready> {
+    fn finish(mut self) -> Result<Desired, Unready> {
+        for (item, described) in self.misplaced {
+            // Another object may give the value.
+            if !self.desired.values.has(&item) {
+                let why = if item.kind == Kind::Secured { NotSent::Secured } else { NotSent::Plain };
+                self.desired.not_sent.insert((why, described));
+            }
+        }
         let missing = self.missing.report();
         let refused = self.unusable.values().any(|condition| condition.reason == Reason::KubernetesError);
         let reason = match &missing {
@@ -334,5 +406,18 @@ impl<'a> Gather<'a> {
             ConditionUpdate::new(reason, problems.join("; "))
         };
         Err(Unready { condition, names, among_files })
+    }
+}
+
+/// Whether the values of an object are for the application of this value.
+fn is_for(from: &ConfigurationSource, item: &Item) -> bool {
+    from.applications.is_empty() || from.applications.contains(&item.application)
+}
+
+/// Whether an object fills values of this kind.
+fn fills(from: &ConfigurationSource, item: &Item) -> bool {
+    match item.kind {
+        Kind::Secured => from.secret_ref.is_some(),
+        _ => from.secret_ref.is_none() || from.plain_keys == Some(PlainKeys::Allow),
     }
 }

@@ -37,6 +37,11 @@ impl Registered {
         }
     }
 
+    /// Whether the registry has no such connector.
+    pub fn is_absent(&self) -> bool {
+        self.registry_entry.as_ref().is_some_and(|entry| entry.current && entry.found == RegistryAnswer::Absent)
+    }
+
     /// Returns the latest version in the registry. The version of a staged connector changes with each of its steps, so
     /// it is only known for one that a `stagedRef` names.
     pub fn latest(&self) -> Option<i64> {
@@ -175,8 +180,9 @@ pub fn undeclared(connector: &Selector, absent: bool, project: &str) -> Conditio
         return ConditionUpdate::new(Reason::ConnectorNotFound, message);
     }
     let message = format!(
-        "Nothing is sent: the registry does not report which applications the connector declares, and the request has to \
-         name each of them. The registry is read again until it does. The API client needs {}",
+        "Nothing is sent: the registry does not report what the connector declares: a create and a move have to name each \
+         application, and configurationFrom gives the keys that are declared. The registry is read again until it does. The \
+         API client needs {}",
         scopes::explain(&[Right::ViewConnectors], project)
     );
     ConditionUpdate::new(Reason::DeclarationsUnknown, message)

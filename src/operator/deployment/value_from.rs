@@ -34,11 +34,10 @@ pub fn references(spec: &ConnectorDeploymentSpec) -> BTreeSet<Reference> {
     let mut named = BTreeSet::new();
     for values in all(spec) {
         named.extend(selected(values).map(|value| (value.kind, value.object.to_owned())));
-        named.extend(
-            values.standard_configuration_from.iter().map(|from| (Named::ConfigMap, from.config_map_ref.name.clone())),
-        );
-        named
-            .extend(values.secured_configuration_from.iter().map(|from| (Named::Secret, from.secret_ref.name.clone())));
+    }
+    for from in &spec.configuration_from {
+        named.extend(from.secret_ref.iter().map(|secret| (Named::Secret, secret.name.clone())));
+        named.extend(from.config_map_ref.iter().map(|config_map| (Named::ConfigMap, config_map.name.clone())));
     }
     named
 }
@@ -85,8 +84,8 @@ mod tests {
                     {"key": "LOG_LEVEL", "value": "info"}]},
                 {"applicationName": "job", "securedConfiguration": [
                     {"key": "API_TOKEN", "valueFrom": {"secretKeyRef": {"name": "tax", "key": "token"}}},
-                    {"key": "PIN", "valueFrom": {"secretKeyRef": {"name": "tax", "key": "pin"}}}],
-                    "securedConfigurationFrom": [{"secretRef": {"name": "whole"}}]}],
+                    {"key": "PIN", "valueFrom": {"secretKeyRef": {"name": "tax", "key": "pin"}}}]}],
+            "configurationFrom": [{"secretRef": {"name": "whole"}}],
             "globalConfiguration": {"securedConfiguration": [
                 {"key": "API_TOKEN", "valueFrom": {"secretKeyRef": {"name": "tax", "key": "token"}}}]},
         }))

@@ -34,7 +34,7 @@ event_reasons! {
     /// This version of the operator cannot read the object.
     NotUnderstood,
     /// Keys of a Secret or ConfigMap were not sent.
-    KeysNotDeclared,
+    KeysNotSent,
     /// The value of a key of a Secret or ConfigMap has invisible characters at an end, which are sent with it.
     InvisibleCharacters,
     /// A remote record took the place of another one.

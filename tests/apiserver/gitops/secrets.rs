@@ -30,7 +30,7 @@ async fn resources_wait_for_secrets_of_another_controller_and_continue_without_a
     };
     let expected = [
         (json!(CREDENTIALS), vec!["clientId".to_owned(), "clientSecret".to_owned()]),
-        (json!(SECRET), vec!["token".to_owned()]),
+        (json!(SECRET), vec!["API_TOKEN".to_owned()]),
     ];
     assert_eq!(names("external-secrets.yaml"), expected);
     assert_eq!(names("sealed-secrets.yaml"), expected);
@@ -38,7 +38,7 @@ async fn resources_wait_for_secrets_of_another_controller_and_continue_without_a
     shop.until_reason("SecretMissing").await;
     assert_eq!(seen_by(&shop.sandbox, "connectordeployment").await, [("InProgress".into(), "Progressing".into())]);
     assert_eq!(shop.calls("createDeployment"), 0);
-    shop.put_token("first-token-of-the-shop").await;
+    shop.put_secret(SECRET, &[("API_TOKEN", "first-token-of-the-shop")]).await;
     shop.until_reason("Deployed").await;
     assert_eq!(seen_by(&shop.sandbox, "connectordeployment").await, [("Current".into(), "Healthy".into())], "{NAME}");
     assert_eq!(shop.calls("createDeployment"), 1);

@@ -50,7 +50,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
-use crate::patience::in_time;
+use crate::patience::{in_time, waits_long};
 use crate::shop::state;
 use crate::shop::{NAME, SECRET, Shop};
 use crate::trouble::pace::{COARSE, meanwhile};
@@ -68,9 +68,6 @@ pub(crate) const QUIET: Duration = Duration::from_mins(1);
 const TICK: Duration = Duration::from_millis(5);
 /// How far it advances in an interval after [`Leaping::slow_down`].
 const SLOW_TICK: Duration = Duration::from_micros(200);
-/// Real time after the last step of a test from which on the clock is five times as fast: a step that came before the timer
-/// which it was for costs time, and the test goes on.
-const LATE: Duration = Duration::from_secs(20);
 
 /// A shop with a clock that tests step.
 pub(crate) struct Leaping {
@@ -294,7 +291,8 @@ async fn tick(clock: Clock, slow: Arc<AtomicBool>) {
         }
         clock.step(match slow.load(Ordering::Relaxed) {
             true => SLOW_TICK,
-            false if stepped.elapsed() > LATE => 5 * TICK,
+            // A step that came before the timer which it was for costs time, and the test goes on.
+            false if waits_long(stepped) => 5 * TICK,
             false => TICK,
         });
         left = clock.now();

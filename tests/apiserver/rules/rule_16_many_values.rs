@@ -32,8 +32,8 @@ async fn apply(shop: &Leaping, values: usize, text: impl Fn(usize) -> String, ch
     let data: Vec<_> = (0..values).map(|number| (key(number), text(number))).collect();
     let data: Vec<_> = data.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
     shop.put_config_map(FILES, &data).await;
-    let spec = json!({"connector": {"key": "wide"}, "configurations": [
-        {"applicationName": "service", "standardConfigurationFrom": [{"configMapRef": {"name": FILES}}]}]});
+    let files = json!([{"configMapRef": {"name": FILES}}]);
+    let spec = json!({"connector": {"key": "wide"}, "configurations": [], "configurationFrom": files});
     shop.sandbox.apply(&with_spec(with_spec(shop.deployment(), &spec), change)).await.unwrap();
 }
 

@@ -110,16 +110,14 @@ async fn rule_14_later_whole_objects_win_and_explicit_values_win_over_all() {
     shop.put_config_map("first", &[("LOG_LEVEL", "debug"), ("FEATURES", "from-the-first")]).await;
     shop.put_config_map("second", &[("LEVEL", "warn"), ("UNHEARD_OF", "value")]).await;
     let from = |explicit: Value| {
-        json!({"configurations": [{
-            "applicationName": "service",
-            "standardConfiguration": explicit,
-            "standardConfigurationFrom": [
+        json!({
+            "configurationFrom": [
                 {"configMapRef": {"name": "first"}},
                 {"configMapRef": {"name": "second"}, "prefix": "LOG_"},
+                {"secretRef": {"name": SECRET}, "prefix": "API_"},
             ],
-            "securedConfiguration": [],
-            "securedConfigurationFrom": [{"secretRef": {"name": SECRET}, "prefix": "API_"}],
-        }]})
+            "configurations": [{"applicationName": "service", "standardConfiguration": explicit}],
+        })
     };
     shop.sandbox.apply(&with_spec(shop.deployment(), &from(json!([])))).await.unwrap();
     let live = shop.finish("Deployed").await;
@@ -128,8 +126,8 @@ async fn rule_14_later_whole_objects_win_and_explicit_values_win_over_all() {
     let token = shop.dev.world().secured_is(&id, Some("service"), "API_TOKEN", "token-of-the-whole-secret");
     assert_eq!(token, Some(true));
 
-    shop.until_event("KeysNotDeclared").await;
-    let named: Vec<_> = shop.events("KeysNotDeclared").await;
+    shop.until_event("KeysNotSent").await;
+    let named: Vec<_> = shop.events("KeysNotSent").await;
     assert_eq!(named.len(), 1, "{named:?}");
     assert!(named[0].contains("LOG_UNHEARD_OF") && named[0].contains("API_NOISE"), "{named:?}");
     assert!(!named[0].contains("is-not-declared"), "the message has names and no values");
@@ -150,5 +148,5 @@ async fn rule_14_later_whole_objects_win_and_explicit_values_win_over_all() {
     shop.redeployed("Deployed").await;
     assert_eq!(plain(&shop)[1], pair("LOG_LEVEL", "info"));
     assert_eq!(shop.sent(), [1, 2, 0]);
-    assert_eq!(shop.events("KeysNotDeclared").await.len(), 1, "reported once");
+    assert_eq!(shop.events("KeysNotSent").await.len(), 1, "reported once");
 }

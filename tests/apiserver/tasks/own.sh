@@ -1,7 +1,7 @@
 # A deployment of one's own: from the registry to a live deployment.
 connect-operator connectors search --text demo --project shop | grep '^demo-connector '
 connect-operator scaffold demo-connector --name tax --project shop > scaffold.yaml
-sed 's/service.API_TOKEN: ""/service.API_TOKEN: my-first-token/' scaffold.yaml > tax.yaml
+sed 's/API_TOKEN: ""/API_TOKEN: my-first-token/' scaffold.yaml > tax.yaml
 connect-operator plan -f tax.yaml | grep '^+ ConnectorDeployment .*/tax: is created'
 kubectl apply -f tax.yaml
 connect-operator wait tax --timeout "$PATIENCE" | grep '^deployment/tax: Deployed'

@@ -127,12 +127,11 @@ fn deployment(shop: &Shop, number: usize, wide: bool) -> Value {
     let applications: Vec<Value> = (0..applications)
         .map(|application| {
             json!({"applicationName": application_of(application),
-                "standardConfigurationFrom": [{"configMapRef": {"name": "large"}}],
                 "standardConfiguration": (0..values).map(value).collect::<Vec<_>>()})
         })
         .collect();
     let spec = json!({"configurations": applications,
-        "globalConfiguration": {"securedConfigurationFrom": [{"secretRef": {"name": "large"}}]}});
+        "configurationFrom": [{"configMapRef": {"name": "large"}}, {"secretRef": {"name": "large"}}]});
     let mut manifest = with_spec(shop.deployment(), &spec);
     // Room for the annotation that the operator writes before a create: it has a digest of each value.
     let size = if wide { ANNOTATIONS / 2 } else { ANNOTATIONS };

@@ -196,8 +196,7 @@ async fn the_digest_key_is_sent_to_no_project() {
     until_reported_with::<ConnectProject>(&shop, PROJECT, "ConfigurationInvalid", &["digest key"]).await;
     shop.put_project_and_secrets().await;
     let values = json!([{"secretRef": {"name": names::DIGEST_KEY_SECRET}}]);
-    let values = json!([{"applicationName": "service", "securedConfigurationFrom": values}]);
-    home.apply(&with_spec(shop.deployment(), &json!({"configurations": values}))).await.unwrap();
+    home.apply(&with_spec(shop.deployment(), &json!({"configurationFrom": values}))).await.unwrap();
     until_reported_with::<ConnectorDeployment>(&shop, NAME, "ConfigurationInvalid", &["digest key"]).await;
     assert_eq!(shop.calls("createDeployment"), 0);
     operator.kill().await;

@@ -37,7 +37,7 @@ async fn what_is_scaffolded_is_accepted_by_plan_and_deployed() {
         assert_eq!(empty, connector == "demo-connector", "a required value that is not filled in: {stdout}");
     }
     let text = printed(&shop.sandbox, &["scaffold", "demo-connector", "--name", "tax", "--project", "shop"]).await;
-    let filled = text.replace("service.API_TOKEN: \"\" # required", "service.API_TOKEN: first-token-of-the-shop");
+    let filled = text.replace("API_TOKEN: \"\" # required", "API_TOKEN: first-token-of-the-shop");
     assert_ne!(filled, text, "the required value is marked");
     shop.sandbox.succeed(&["apply", "--server-side", "--filename", "-"], &filled).await;
     shop.until_reason("Deployed").await;

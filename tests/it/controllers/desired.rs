@@ -7,8 +7,8 @@ use connect_operator::operator::deployment::declared::{Declared, DeclaredKey};
 use connect_operator::operator::deployment::desired::{Contents, from_spec};
 use connect_operator::operator::reporting::reason::Reason;
 use connect_operator::operator::values::Values;
-use connect_operator::operator::values::names::Item;
-use secrecy::{ExposeSecret, SecretSlice};
+use connect_operator::operator::values::names::{GLOBAL, Item};
+use secrecy::SecretSlice;
 use serde_json::{Value, json};
 
 use super::resource;
@@ -31,11 +31,12 @@ fn contents(objects: &[Object<'_>]) -> Contents {
     objects.iter().map(content).collect()
 }
 
-/// Returns every value on one line each: `A=1`, secured ones with `!`.
-fn shown(values: &Values) -> Vec<String> {
-    let visible = values.visible.iter().map(|(item, value)| format!("{}={value}", item.key));
-    let secured = values.secured.iter().map(|(item, value)| format!("!{}={}", item.key, value.expose_secret()));
-    visible.chain(secured).collect()
+/// Returns the name of every value: `service.A`, global ones with `*`, secured ones with `!`.
+fn named(values: &Values) -> Vec<String> {
+    let name =
+        |item: &Item| format!("{}.{}", if item.application == GLOBAL { "*" } else { &item.application }, item.key);
+    let secured = values.secured.keys().map(|item| format!("!{}", name(item)));
+    values.visible.keys().map(name).chain(secured).collect()
 }
 
 /// Returns a spec with the lists of one application.
@@ -53,50 +54,87 @@ const TAX: Object<'_> = (Named::Secret, "tax", &[("token", b"s3cret"), ("other",
 const SETTINGS: Object<'_> = (Named::ConfigMap, "settings", &[("A", b"1"), ("B", b"2")]);
 
 #[test]
-fn rule_14_of_whole_objects_only_declared_keys_are_sent() {
-    let lists = json!({
-        "standardConfiguration": [{"key": "EXPLICIT", "value": "1"}],
-        "standardConfigurationFrom": [{"configMapRef": {"name": "settings"}, "prefix": "X_"}],
-        "securedConfigurationFrom": [{"secretRef": {"name": "tax"}}],
-    });
-    let of_service = |standard: &[&str], secured: &[&str]| {
-        let standard = standard.iter().map(|key| Item::standard("service", key));
-        let keys = standard.chain(secured.iter().map(|key| Item::secured("service", key)));
-        let keys = keys.map(|item| (item, DeclaredKey::default())).collect();
-        Some(Declared { keys, ..Declared::default() })
+fn rule_14_a_key_goes_to_whoever_declares_it() {
+    let declared = |keys: &str| {
+        let item = |word: &str| {
+            let (application, key) = word.split_once('.').expect("a name");
+            let application = if application == "all" { GLOBAL } else { application };
+            let secured = key.strip_prefix('!').map(|key| Item::secured(application, key));
+            (secured.unwrap_or_else(|| Item::standard(application, key)), DeclaredKey::default())
+        };
+        Declared { keys: keys.split_whitespace().map(item).collect(), ..Declared::default() }
     };
-    let all = "EXPLICIT=1 X_A=1 X_B=2 !other=not-named !token=s3cret";
-    for (case, declared, expected, undeclared) in [
-        ("not readable: all", None, all, ""),
+    let tax = r#"[{"secretRef": {"name": "tax"}}]"#;
+    let settings = r#"[{"configMapRef": {"name": "settings"}}]"#;
+    let allowed = r#"[{"secretRef": {"name": "tax"}, "plainKeys": "Allow"}]"#;
+    let one = r#"[{"secretRef": {"name": "tax"}, "applications": ["job"]}]"#;
+    let prefixed = r#"[{"configMapRef": {"name": "settings"}, "prefix": "X_"}]"#;
+    let both = r#"[{"secretRef": {"name": "tax"}}, {"configMapRef": {"name": "plain"}}]"#;
+    let undeclared = "Not sent, because the connector does not declare them: ";
+    let plain = "Not sent, because the connector declares them as plain, so that they could be read at the service: ";
+    let secured = "Not sent, because the connector declares them as secured: ";
+    let allow = "; set plainKeys: Allow there, or take them from a ConfigMap";
+    for (case, from, declares, expected, note) in [
         (
-            "some",
-            of_service(&["X_A"], &["token"]),
-            "EXPLICIT=1 X_A=1 !token=s3cret",
-            "X_B of ConfigMap settings, other of Secret tax",
+            "each that declares it",
+            tax,
+            "service.!token job.!token all.!other",
+            "!*.other !job.token !service.token",
+            None,
+        ),
+        ("those that are named", one, "service.!token job.!token job.!other all.!other", "!job.other !job.token", None),
+        (
+            "nobody declares it",
+            tax,
+            "service.!token",
+            "!service.token",
+            Some(format!("{undeclared}other of Secret tax")),
+        ),
+        ("with a prefix", prefixed, "service.X_A service.X_B service.A", "service.X_A service.X_B", None),
+        ("plain from a ConfigMap", settings, "service.A all.B", "*.B service.A", None),
+        (
+            "plain from a Secret",
+            tax,
+            "service.token job.!other",
+            "!job.other",
+            Some(format!("{plain}token of Secret tax{allow}")),
+        ),
+        ("plain from a Secret, as allowed", allowed, "service.token job.!other", "service.token !job.other", None),
+        (
+            "plain here and secured there",
+            tax,
+            "service.token job.!token job.!other",
+            "!job.other !job.token",
+            Some(format!("{plain}token of Secret tax{allow}")),
         ),
         (
-            "without the prefix it is another key",
-            of_service(&["A", "B", "X_B"], &["token", "other"]),
-            "EXPLICIT=1 X_B=2 !other=not-named !token=s3cret",
-            "X_A of ConfigMap settings",
+            "plain from another object",
+            both,
+            "service.token job.!token job.!other",
+            "service.token !job.other !job.token",
+            None,
         ),
         (
-            "declared as plain, so not secured",
-            of_service(&["X_A", "X_B", "token"], &["other"]),
-            "EXPLICIT=1 X_A=1 X_B=2 !other=not-named",
-            "token of Secret tax",
+            "secured from a ConfigMap",
+            settings,
+            "service.!A service.B",
+            "service.B",
+            Some(format!("{secured}A of ConfigMap settings; put them into a Secret")),
         ),
         (
-            "an application that declares nothing",
-            Some(Declared::default()),
-            "EXPLICIT=1",
-            "X_A of ConfigMap settings, X_B of ConfigMap settings, other of Secret tax, token of Secret tax",
+            "an optional object that is missing",
+            r#"[{"secretRef": {"name": "none"}, "optional": true}]"#,
+            "service.!token",
+            "",
+            None,
         ),
     ] {
-        let spec = resource(&service(&lists)).spec;
-        let desired = from_spec(&spec, &contents(&[TAX, SETTINGS]), declared.as_ref()).expect(case);
-        assert_eq!(shown(&desired.values).join(" "), expected, "{case}");
-        assert_eq!(desired.undeclared.join(", "), undeclared, "{case}");
+        let from: Value = serde_json::from_str(from).expect(case);
+        let spec = resource(&json!({"configurationFrom": from, "configurations": []})).spec;
+        let objects = contents(&[TAX, SETTINGS, (Named::ConfigMap, "plain", &[("token", b"1")])]);
+        let desired = from_spec(&spec, &objects, Some(&declared(declares))).expect(case);
+        assert_eq!(named(&desired.values).join(" "), expected, "{case}");
+        assert_eq!(desired.not_sent_note(), note, "{case}");
     }
 }
 
@@ -106,13 +144,11 @@ fn unusable_values_are_named_without_showing_them() {
     let value = |key: &str| json!({"key": key, "value": "1"});
     let secured = |values: &[Value]| json!({"securedConfiguration": values});
     let (tax, raw) = (secret_value("T", "tax", "token"), secret_value("U", "raw", "token"));
-    let whole = json!({"securedConfigurationFrom": [{"secretRef": {"name": "raw"}}]});
     let both = json!({"standardConfiguration": [value("T")], "securedConfiguration": [tax]});
     let all = json!({"standardConfiguration": [{"key": "A"}, value("T")], "securedConfiguration": [tax, raw]});
     let no_utf8 = "key token of Secret raw is not UTF-8";
     for (case, lists, named) in [
         ("not UTF-8", secured(std::slice::from_ref(&raw)), &[no_utf8][..]),
-        ("not UTF-8 in a whole Secret", whole, &[no_utf8]),
         ("plain and secured", both, &["application service: T is both plain and secured"]),
         ("no value at all", json!({"standardConfiguration": [{"key": "A"}]}), &["application service: A has neither"]),
         ("all at once", all, &["A has neither", "T is both", no_utf8]),

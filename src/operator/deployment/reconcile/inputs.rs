@@ -13,7 +13,7 @@ use super::super::desired::{self, Desired};
 use super::super::intent::{self, Target};
 use super::super::observe::{self, RecordRead};
 use super::super::persisted::{Observation, ObservedDeployment, PersistedState};
-use super::super::registered::Registered;
+use super::super::registered::{Registered, undeclared};
 use super::super::status::DesiredIdentity;
 use super::super::value_from;
 use crate::crd::ManagementPolicy;
@@ -104,7 +104,16 @@ impl Reconciler<'_> {
         }
         let contents =
             observe::contents(self.context, &self.object_ref.namespace, &value_from::references(spec)).await?;
+        // Until it is known which of them are sent, texts of the service are masked with all.
+        inputs.masker = desired::masker_of_all(&contents);
         inputs.declared = inputs.registered.declarations(&self.object, record);
+        if inputs.declared.is_none() && !spec.configuration_from.is_empty() {
+            if let Some(target) = &inputs.target {
+                let absent = inputs.registered.is_absent();
+                inputs.desired = Err(undeclared(&target.name.selector, absent, &inputs.wanted.remote.project_key));
+            }
+            return Ok(inputs);
+        }
         let mut desired = match desired::from_spec(spec, &contents, inputs.declared.as_ref()) {
             Ok(desired) => desired,
             Err(unready) => {
@@ -123,10 +132,7 @@ impl Reconciler<'_> {
         inputs.payload = Some(desired.wanted(&self.digests(), &intent::ignored(&self.object)));
         inputs.masker = Masker::new(desired.values.secured.values().map(ExposeSecret::expose_secret));
         // Rule 14.
-        let undeclared = (!desired.undeclared.is_empty()).then(|| {
-            format!("Not sent, because the connector does not declare them: {}", desired.undeclared.join(", "))
-        });
-        self.report_once(EventType::Normal, EventReason::KeysNotDeclared, undeclared);
+        self.report_once(EventType::Normal, EventReason::KeysNotSent, desired.not_sent_note());
         let invisible = value_from::invisible_note(&desired.invisible());
         self.report_once(EventType::Warning, EventReason::InvisibleCharacters, invisible);
         inputs.desired = Ok(desired);

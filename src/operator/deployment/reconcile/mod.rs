@@ -41,7 +41,7 @@ use super::registered::Registered;
 use super::status::DesiredIdentity;
 use super::{kind, observe, state, value_from};
 use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
-use crate::crd::{ConnectorDeployment, ConnectorDeploymentSpec, DeletionPolicy, ManagementPolicy};
+use crate::crd::{ConnectorDeployment, DeletionPolicy, ManagementPolicy};
 use crate::names;
 use crate::operator::cluster::keys::{Begin, ClaimStatus};
 use crate::operator::cluster::queue::backoff::Asked;
@@ -59,7 +59,7 @@ use crate::operator::reporting::reason::Reason;
 use crate::operator::reporting::reconcile_outcome::ReconcileOutcome;
 use crate::operator::reporting::refusal;
 
-/// Time for which what is Ready does not report a missing Secret or ConfigMap (rule 19).
+/// Time for which what is Ready does not report what its values are missing (rule 19).
 const MISSING: Duration = Duration::from_secs(30);
 
 /// Reconciles one resource, as it was just read, and returns how it ended. Never fails: an error becomes a
@@ -215,11 +215,12 @@ impl<'a> Reconciler<'a> {
         }
     }
 
-    /// Returns for how long what is Ready does not report that a Secret or ConfigMap is missing: some tools rotate a Secret
-    /// by deleting and creating it.
+    /// Returns for how long what is Ready does not report that a Secret, a ConfigMap or the declarations of its connector are
+    /// missing: some tools rotate a Secret by deleting and creating it.
     fn missing_for_an_instant(&mut self, inputs: &Inputs, now: Timestamp) -> Option<Duration> {
         let reason = inputs.desired.as_ref().err().map(|condition| condition.reason);
-        let is_missing = matches!(reason, Some(Reason::SecretMissing | Reason::ConfigMapMissing));
+        let is_missing =
+            matches!(reason, Some(Reason::SecretMissing | Reason::ConfigMapMissing | Reason::DeclarationsUnknown));
         self.cache.missing_since = is_missing.then(|| self.cache.missing_since.unwrap_or(now));
         let left = MISSING.saturating_sub(between(self.cache.missing_since?, now));
         let status = self.status();
@@ -355,11 +356,4 @@ impl<'a> Reconciler<'a> {
         let known = self.cache.reconcile_request.take().filter(|(asked, _)| Some(asked) == request.as_ref());
         self.cache.reconcile_request = known.or_else(|| request.map(|request| (request, self.context.clock.now())));
     }
-}
-
-/// Whether values come from whole objects, so that the declarations of the connector decide which keys are sent.
-fn names_whole_objects(spec: &ConnectorDeploymentSpec) -> bool {
-    let all = spec.configurations.iter().map(|application| &application.values).chain(&spec.global_configuration);
-    all.into_iter()
-        .any(|values| !values.standard_configuration_from.is_empty() || !values.secured_configuration_from.is_empty())
 }

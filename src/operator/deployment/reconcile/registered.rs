@@ -66,6 +66,10 @@ impl Reconciler<'_> {
             self.context.clock.sleep_until(again).await;
             registry_entry = self.registry_entry(remote, target, again).await?;
         }
+        if !spec.configuration_from.is_empty() && !declares(&registry_entry) {
+            let recent = earlier(self.context.clock.now(), DECLARATIONS_AGE);
+            registry_entry = self.registry_entry(remote, target, recent).await?;
+        }
         Ok(Registered { registry_entry: Some(registry_entry), deployable })
     }
 
@@ -134,8 +138,7 @@ impl Reconciler<'_> {
     ) -> Result<Option<ConditionUpdate>, Stop> {
         let recent = earlier(self.context.clock.now(), DECLARATIONS_AGE);
         let Some((target, latest)) = self.confirmed(remote, inputs, recent).await? else { return Ok(None) };
-        let declared = matches!(&latest.found, RegistryAnswer::There(offering) if offering.applications.is_some());
-        if latest.current && declared {
+        if latest.current && declares(&latest) {
             return Ok(None);
         }
         let absent = latest.found == RegistryAnswer::Absent && latest.current;
@@ -161,6 +164,11 @@ impl Reconciler<'_> {
     fn doubted(&self) -> Option<Timestamp> {
         self.cache.doubted.filter(|(doubted, _)| *doubted == self.generation()).map(|(_, since)| since)
     }
+}
+
+/// Whether the registry reports what the connector declares.
+fn declares(entry: &RegistryEntry) -> bool {
+    matches!(&entry.found, RegistryAnswer::There(offering) if offering.applications.is_some())
 }
 
 /// Returns when the registry is read again for what is missing.

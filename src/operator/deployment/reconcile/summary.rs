@@ -16,7 +16,7 @@ use crate::operator::reporting::observed_record::ObservedRecord;
 use crate::operator::reporting::reason::{ConditionState, Reason};
 use crate::operator::reporting::remedy;
 
-use super::{Inputs, Reconciler, names_whole_objects};
+use super::{Inputs, Reconciler};
 
 impl Reconciler<'_> {
     /// Returns the Ready condition for a decision. A problem with the values is reported before what was observed.
@@ -71,8 +71,8 @@ impl Reconciler<'_> {
                 Texts::Masked(&inputs.masker)
             }
             (Some(wanted), _) if !wanted.has_secured() && !had_sources(persisted) => Texts::Masked(&inputs.masker),
-            // There are no values to mask with.
-            (None, _) if self.is_deleting() => Texts::Unchanged,
+            // With the values that still exist.
+            (None, _) if self.is_deleting() => Texts::Masked(&inputs.masker),
             _ => Texts::LeftOut,
         }
     }
@@ -127,7 +127,8 @@ impl Reconciler<'_> {
     pub(super) async fn is_applied(&self) -> Result<bool, kube::Error> {
         let persisted = self.persisted();
         let spec = &self.object.spec;
-        if spec.management_policy == ManagementPolicy::ObserveOnly || names_whole_objects(spec) {
+        // Which keys of whole objects are sent depends on what the connector declares.
+        if spec.management_policy == ManagementPolicy::ObserveOnly || !spec.configuration_from.is_empty() {
             return Ok(true);
         }
         let contents =

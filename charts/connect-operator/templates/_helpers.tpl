@@ -149,9 +149,10 @@ subjects:
 
 {{/* Metadata of a CustomResourceDefinition beside its name. */}}
 {{- define "connect-operator.crdMetadata" -}}
-{{- if .Values.crds.keep }}
+{{- $annotations := .Values.crds.keep | ternary (dict "helm.sh/resource-policy" "keep") (dict) }}
+{{- with merge $annotations (default (dict) .Values.crds.annotations) }}
 annotations:
-  helm.sh/resource-policy: keep
+  {{- toYaml . | nindent 2 }}
 {{- end }}
 labels:
   {{- include "connect-operator.labels" . | nindent 2 }}
@@ -169,7 +170,7 @@ of the context, the end of its name, and its values.
 name: {{ include "connect-operator.fullname" $root }}{{ $elsewhere }}{{ index . 1 }}
 namespace: {{ $namespace }}
 labels:
-  {{- include "connect-operator.labelsWith" (list $root $values.labels) | nindent 2 }}
+  {{- include "connect-operator.labelsWith" (list $root (default $values.labels $values.additionalLabels)) | nindent 2 }}
 {{- with $values.annotations }}
 annotations:
   {{- toYaml . | nindent 2 }}
@@ -182,8 +183,7 @@ port: metrics
 path: /metrics
 interval: {{ .interval }}
 scrapeTimeout: {{ .scrapeTimeout }}
-# Labels `namespace` and so on of a metric are those of the resource it describes.
-honorLabels: true
+honorLabels: {{ .honorLabels }}
 {{- with .relabelings }}
 relabelings:
   {{- toYaml . | nindent 2 }}
@@ -192,6 +192,12 @@ relabelings:
 metricRelabelings:
   {{- toYaml . | nindent 2 }}
 {{- end }}
+{{- end }}
+
+{{/* Whether the network policy lets somebody read the metrics. Where the Prometheus of a monitor runs is not known to the chart. */}}
+{{- define "connect-operator.isScraped" -}}
+{{- $metrics := .Values.metrics }}
+{{- if and $metrics.enabled (or .Values.networkPolicy.metricsFrom $metrics.serviceMonitor.enabled $metrics.podMonitor.enabled) }}yes{{ end }}
 {{- end }}
 
 {{/* An alert as its values adjust it: a list of the context and of the alert. */}}

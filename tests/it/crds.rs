@@ -1,6 +1,7 @@
 //! The schemas as they are installed: the committed copies, and what must hold for every field.
 
 mod bounds;
+mod kustomize;
 
 use std::collections::BTreeSet;
 use std::path::Path;

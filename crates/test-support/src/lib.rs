@@ -7,6 +7,7 @@
 //! - [`git_repository`]: a repository over HTTP
 //! - [`gitops`]: controllers of other projects
 //! - [`go_tools`], [`helm`]: programs in Go that tests call, and the rendered chart
+//! - [`merge_keys`]: what kustomize knows of lists
 //! - [`reachable`]: visits all states of a model
 //! - [`shell`]: the commands of a script
 //! - [`tls_listener`]: a TLS server
@@ -18,6 +19,7 @@ pub mod git_repository;
 pub mod gitops;
 pub mod go_tools;
 pub mod helm;
+pub mod merge_keys;
 pub mod patience;
 pub mod reachable;
 pub mod shell;

@@ -14,6 +14,7 @@ mod differences;
 mod flux;
 mod foreign;
 mod kstatus;
+mod kustomize;
 mod ownership;
 mod processes;
 mod promotion;

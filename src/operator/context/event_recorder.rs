@@ -20,6 +20,7 @@ use serde_json::json;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
+use crate::leader::scope::Labels;
 use crate::names;
 use crate::operator::reporting::conditions::cut;
 
@@ -75,11 +76,11 @@ impl EventRecorder {
         }
     }
 
-    /// Publishes what was taken, and what is taken until `end`.
-    pub async fn publish(&self, client: Client, end: impl Future<Output = ()>) {
+    /// Publishes what was taken, and what is taken until `end`, with these labels.
+    pub async fn publish(&self, client: Client, labels: Labels, end: impl Future<Output = ()>) {
         let mut receiver = self.receiver.lock().await;
         let mut end = pin!(end);
-        let mut publisher = Publisher { client, instance: instance(), series: Series::default(), named: 0 };
+        let mut publisher = Publisher { client, labels, instance: instance(), series: Series::default(), named: 0 };
         loop {
             tokio::select! {
                 biased;
@@ -99,6 +100,7 @@ fn instance() -> String {
 /// Writes Events to the API server.
 struct Publisher {
     client: Client,
+    labels: Labels,
     instance: String,
     series: Series,
     /// Time in the name of the last Event, in nanoseconds since 1970.
@@ -147,6 +149,7 @@ impl Publisher {
             metadata: ObjectMeta {
                 namespace: Some(namespace.to_owned()),
                 name: Some(name.to_owned()),
+                labels: Some(self.labels.clone()),
                 ..ObjectMeta::default()
             },
             action: Some(event.action.to_owned()),

@@ -60,6 +60,10 @@ fn the_name_of_an_event_has_at_most_253_bytes() {
     }
 }
 
+fn labels() -> Labels {
+    BTreeMap::from([("team".to_owned(), "tax".to_owned())])
+}
+
 /// A client that records requests. The API server has one object, with the uid `there`. It has lost each Event that happened
 /// three times, and refuses a second one of the same name.
 fn client(requests: &Arc<Lock<Vec<String>>>) -> Client {
@@ -73,6 +77,8 @@ fn client(requests: &Arc<Lock<Vec<String>>>) -> Client {
                 return Ok(Response::new(Body::from(there)));
             }
             let body: Value = serde_json::from_slice(&body.collect_bytes().await?)?;
+            let is_new = parts.method == http::Method::POST;
+            assert!(!is_new || body["metadata"]["labels"] == json!(labels()), "{body}");
             let is_series = body["series"]["count"].as_i64();
             let text = is_series.map_or_else(|| format!("{}", body["note"]), |count| format!("×{count}"));
             requests.lock().expect("a lock").push(format!("{} {text}", parts.method));
@@ -104,7 +110,7 @@ async fn what_was_taken_is_published_in_order_also_after_the_end() {
     for note in ["one", "one", "two", "two", "two", "two"] {
         recorder.record(event("a", "Failed", note), START);
     }
-    recorder.publish(client(&requests), std::future::ready(())).await;
+    recorder.publish(client(&requests), labels(), std::future::ready(())).await;
     let expected = ["POST \"one\"", "PATCH ×2", "POST \"two\"", "PATCH ×2", "PATCH ×3", "POST \"two\"", "PATCH ×2"];
     assert_eq!(*requests.lock().expect("a lock"), expected, "one that is missing is created again");
 }
@@ -113,7 +119,7 @@ async fn what_was_taken_is_published_in_order_also_after_the_end() {
 async fn a_long_note_is_cut_before_it_waits() {
     let (recorder, requests) = (EventRecorder::default(), Arc::default());
     recorder.record(event("a", "Failed", &"x".repeat(5_000)), START);
-    recorder.publish(client(&requests), std::future::ready(())).await;
+    recorder.publish(client(&requests), labels(), std::future::ready(())).await;
     let sent = requests.lock().expect("a lock")[0].clone();
     assert!(sent.len() <= "POST \"\"".len() + LONGEST_NOTE && sent.ends_with("…\""), "{sent}");
 }
@@ -124,6 +130,6 @@ async fn events_without_room_are_dropped() {
     for number in 0..WAITING + 5 {
         recorder.record(event(&number.to_string(), "Failed", "loud"), START);
     }
-    recorder.publish(client(&requests), std::future::ready(())).await;
+    recorder.publish(client(&requests), labels(), std::future::ready(())).await;
     assert_eq!(requests.lock().expect("a lock").len(), WAITING);
 }

@@ -95,7 +95,8 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     let watches = watches(&context);
     let mut running = JoinSet::new();
     let (last_reconcile, is_over) = oneshot::channel::<Infallible>();
-    let events = context.recorder.publish(context.client.clone(), is_over.map(|_| ()));
+    let labels = context.settings.scope.labels();
+    let events = context.recorder.publish(context.client.clone(), labels, is_over.map(|_| ()));
     let mut events = pin!(events);
     tokio::select! {
         _ = future::join_all(watches) => {}

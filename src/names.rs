@@ -80,8 +80,6 @@ pub const DIGEST_KEY_SECRET: &str = "connect-operator-digest-key";
 pub const CLIENT_ID: &str = "clientId";
 /// Key of the client secret in that Secret.
 pub const CLIENT_SECRET: &str = "clientSecret";
-/// Optional key of the scopes in that Secret, separated by blanks.
-pub const SCOPES: &str = "scopes";
 
 /// Label with which users allow a Secret to be used, where the operator requires it (`--require-secret-label`).
 pub const SECRET_USE: &str = "connect-operator.io/use";

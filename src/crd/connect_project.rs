@@ -67,6 +67,12 @@ pub struct ConnectProjectSpec {
     /// Secret that holds the API client: in the same namespace, or for a ClusterConnectProject in the namespace of the
     /// operator.
     pub credentials_secret_ref: CredentialsRef,
+    /// Scopes to request for the API client in credentialsSecretRef; 64 at most. Default: all that it has.
+    /// Example: manage_connectors_deployments:my-shop.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), inner(length(min = 1, max = 256), regex(pattern = schema::SCOPE_PATTERN)))]
+    #[schemars(extend("x-kubernetes-list-type" = "set"))]
+    pub scopes: Vec<String>,
     /// Maximum number of requests per second to this project: 1 to 1000. At a low rate, few resources of
     /// the project are reconciled at once. The calls of several ConnectProjects that name the same project add up. Default: 10.
     #[serde(default = "default_requests_per_second", skip_serializing_if = "is_default_requests_per_second")]
@@ -106,8 +112,7 @@ impl ConnectProjectSpec {
     }
 }
 
-/// Reference to the Secret with the API client of a project. Its optional key scopes holds the scopes to request,
-/// separated by spaces.
+/// Reference to the Secret with the API client of a project.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -25,6 +25,9 @@ pub const LABEL_VALUE_PATTERN: &str = "^([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])
 /// Pattern of base URLs: scheme, host, optionally port and path; no user, query, fragment or trailing slash.
 pub const URL_PATTERN: &str = r"^https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._~-]+)*$";
 
+/// Pattern of scopes (RFC 6749, section 3.3).
+pub const SCOPE_PATTERN: &str = r"^[!#-\[\]-~]+$";
+
 /// Returns the rule that an optional field of a spec, once set, does not change.
 pub(super) fn unchanged(member: &str) -> Rule {
     Rule::new(format!("!has(oldSelf.{member}) || !has(self.{member}) || self.{member} == oldSelf.{member}"))

@@ -35,9 +35,8 @@ pub struct Verify {
     #[schemars(length(max = 20))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["key".into()]))]
     pub subscriptions: Vec<VerifiedResource>,
-    /// Secret in the same namespace with the API client that reads these resources: keys clientId and clientSecret, and
-    /// optionally scopes, separated by spaces. The client needs manage_extensions and manage_subscriptions, or
-    /// manage_project. Default: the credentials of the ConnectProject.
+    /// Secret in the same namespace with the API client that reads these resources: keys clientId and clientSecret. The
+    /// client needs manage_extensions and manage_subscriptions, or manage_project. Default: the credentials of the ConnectProject.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub credentials_ref: Option<CredentialsRef>,
 }

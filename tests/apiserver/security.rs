@@ -135,7 +135,7 @@ pub(crate) async fn a_whole_lifecycle(shop: &Shop, own: &Sandbox, client: Client
     let copies =
         || async { secrets_of(own).await.into_iter().filter(|name| name.starts_with("connect-project-")).count() };
     assert_eq!(copies().await, 1);
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret"), ("scopes", "a")]).await;
+    shop.put_secret(CREDENTIALS, &[("clientId", "api-clients-client"), ("clientSecret", "dev-secret")]).await;
     let scoped =
         |project: &ConnectProject| project.status.as_ref().is_some_and(|status| status.last_response_at.is_some());
     shop.until_project("the project works", scoped).await;

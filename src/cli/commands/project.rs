@@ -225,6 +225,9 @@ fn manifest(settings: &Settings, variable: impl Fn(&str) -> Option<String>) -> K
         "region": region,
         "credentialsSecretRef": {"name": format!("{name}-credentials")},
     });
+    if let Some(scopes) = &settings.scopes {
+        spec["scopes"] = scopes.split_whitespace().collect();
+    }
     for (member, name) in [("apiUrl", "CTP_API_URL"), ("authUrl", "CTP_AUTH_URL")] {
         if let Some(address) = variable(name) {
             spec[member] = json!(address);

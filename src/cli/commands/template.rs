@@ -20,7 +20,6 @@ pub(super) fn credentials(name: &str) -> String {
     for key in [names::CLIENT_ID, names::CLIENT_SECRET] {
         text.entry(1, true, &format!("{key}: \"\""));
     }
-    text.plain(1, &format!("{}: \"\"", names::SCOPES));
     text.line(0, "---");
     text.0
 }

@@ -14,7 +14,6 @@ use super::manifests::Document;
 use super::schema;
 use super::simulation::{Action, Projection, UNVERIFIED};
 use crate::crd::ConnectProjectSpec;
-use crate::names;
 use crate::operator::deployment::desired::{Desired, Unready};
 use crate::operator::object_ref::ObjectRef;
 use crate::operator::reporting::reason::Reason;
@@ -23,7 +22,6 @@ use crate::operator::reporting::reason::Reason;
 const PROJECT_KEY: &str = "CTP_PROJECT_KEY";
 const CLIENT_ID: &str = "CTP_CLIENT_ID";
 const CLIENT_SECRET: &str = "CTP_CLIENT_SECRET";
-const SCOPES: &str = "CTP_SCOPES";
 
 /// What the whole plan notes.
 pub(super) const NOTE: &str = "a local plan does not read the cluster. It assumes that an existing deployment with the same \
@@ -54,11 +52,10 @@ pub(super) fn credentials(project: &ConnectProjectSpec, variable: impl Fn(&str) 
         return None;
     }
     let keys = &project.credentials_secret_ref;
-    let mut data = BTreeMap::from([
+    let data = BTreeMap::from([
         (keys.client_id_key().to_owned(), ByteString(value(CLIENT_ID)?.into_bytes())),
         (keys.client_secret_key().to_owned(), ByteString(value(CLIENT_SECRET)?.into_bytes())),
     ]);
-    data.extend(value(SCOPES).map(|scopes| (names::SCOPES.to_owned(), ByteString(scopes.into_bytes()))));
     Some(Secret { data: Some(data), ..Secret::default() })
 }
 
@@ -137,10 +134,9 @@ mod tests {
             "projectKey": "demo", "region": "us-east-2.aws", "credentialsSecretRef": {"name": "login", "clientIdKey": "id"},
         }))
         .expect("a project");
-        let all = json!({"CTP_PROJECT_KEY": "demo", "CTP_CLIENT_ID": "a", "CTP_CLIENT_SECRET": "b", "CTP_SCOPES": "c"});
+        let all = json!({"CTP_PROJECT_KEY": "demo", "CTP_CLIENT_ID": "a", "CTP_CLIENT_SECRET": "b"});
         for (case, change, expected) in [
-            ("all", json!({}), Some(3)),
-            ("without scopes", json!({"CTP_SCOPES": null}), Some(2)),
+            ("all", json!({}), Some(2)),
             ("another project", json!({"CTP_PROJECT_KEY": "other"}), None),
             ("no project", json!({"CTP_PROJECT_KEY": null}), None),
             ("an empty secret", json!({"CTP_CLIENT_SECRET": ""}), None),

@@ -68,7 +68,7 @@ pub(super) async fn keep<P: ProjectObject>(
 
 async fn write<P: ProjectObject>(context: &Context, object: &P, original: &Secret) -> Result<(), kube::Error> {
     let credentials = &object.project().credentials_secret_ref;
-    let keys = [credentials.client_id_key(), credentials.client_secret_key(), names::SCOPES];
+    let keys = [credentials.client_id_key(), credentials.client_secret_key()];
     let mut data = original.data.clone().unwrap_or_default();
     data.retain(|key, _| keys.contains(&key.as_str()));
     let (api, name, mut labels) = (api(context), name(object), context.settings.scope.labels());

@@ -11,7 +11,6 @@ use serde::Deserialize as _;
 use super::copy;
 use super::status::Users;
 use crate::crd::{self, ConnectProjectSpec, ConnectorDeployment, ConnectorStaged, CredentialsRef, ProjectRef};
-use crate::names;
 use crate::operator::clients::served_crds;
 use crate::operator::cluster::initial_lists::PAGE;
 use crate::operator::cluster::objects::secret;
@@ -160,7 +159,7 @@ pub fn settings(spec: &ConnectProjectSpec, name: &str, secret: &Secret) -> Resul
         },
         client_id: String::new(),
         client_secret: SecretString::default(),
-        scopes: None,
+        scopes: (!spec.scopes.is_empty()).then(|| spec.scopes.join(" ")),
         requests_per_second: Rate::per_second(spec.requests_per_second),
     };
     with_credentials(settings, &spec.credentials_secret_ref, CREDENTIALS_FIELD, name, secret)
@@ -192,7 +191,6 @@ pub fn with_credentials(
     Ok(Settings {
         client_id: needed(credentials.client_id_key())?,
         client_secret: SecretString::from(needed(credentials.client_secret_key())?),
-        scopes: value(names::SCOPES)?.filter(|scopes| !scopes.is_empty()),
         ..settings
     })
 }

@@ -154,15 +154,15 @@ async fn rule_24_the_copy_follows_the_credentials_and_is_written_only_on_changes
     // An owner reference cannot cross namespaces.
     assert_eq!(first.owner_references().len(), 0);
 
-    let scoped = [GOOD[0], GOOD[1], ("scopes", "manage_project:demo"), ("note", "not of ours")];
-    shop.put_secret(CREDENTIALS, &scoped).await;
-    let second = until_copies(&shop, "scopes are copied", |copies| data(&copies[0]) == scoped[..3]).await.remove(0);
+    let other = [("clientId", "api-clients-client"), GOOD[1], ("note", "not of ours")];
+    shop.put_secret(CREDENTIALS, &other).await;
+    let second = until_copies(&shop, "a change is copied", |copies| data(&copies[0]) == other[..2]).await.remove(0);
 
     shop.kill_operator().await;
     shop.start_operator();
     shop.apply_deployment(&json!({})).await;
     shop.finish("Deployed").await;
-    shop.put_secret(CREDENTIALS, &[GOOD[0], GOOD[1], scoped[2], ("note", "another one")]).await;
+    shop.put_secret(CREDENTIALS, &[other[0], GOOD[1], ("note", "another one")]).await;
     shop.reconcile_again().await;
     assert_eq!(shop.copies().await[0].resource_version(), second.resource_version(), "a restart writes nothing");
 
@@ -171,7 +171,7 @@ async fn rule_24_the_copy_follows_the_credentials_and_is_written_only_on_changes
     delete_credentials(&shop).await;
     shop.put_secret(CREDENTIALS, &GOOD).await;
     shop.start_operator();
-    until_copies(&shop, "scopes are gone", |copies| data(&copies[0]) == GOOD).await;
+    until_copies(&shop, "it is copied after the start", |copies| data(&copies[0]) == GOOD).await;
 }
 
 #[tokio::test]

@@ -138,8 +138,9 @@ fn secret(name: &str, data: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data})
 }
 
-fn credentials(scopes: &str) -> Value {
-    secret(CREDENTIALS, &json!({"clientId": "dev-client", "clientSecret": CLIENT_SECRET, "scopes": scopes}))
+/// The project, which logs in again when its scopes change.
+fn project(shop: &Shop, scopes: &[&str]) -> Value {
+    with_spec(shop.project(), &json!({"scopes": scopes}))
 }
 
 /// The output goes to a file: a pipe that is not read would block the process.
@@ -183,8 +184,8 @@ async fn trouble(shop: &Shop) {
         .unwrap();
     dev.fault(Fault::of("queryDeployments", echo(401, &[CLIENT_SECRET, TOKEN]))).unwrap();
     dev.fault(Fault::of("getDeploymentByKey", echo(401, &[CLIENT_SECRET, TOKEN]))).unwrap();
-    apply(shop, &credentials("manage_project:demo")).await;
-    apply(shop, &shop.project()).await;
+    apply(shop, &secret(CREDENTIALS, &json!({"clientId": "dev-client", "clientSecret": CLIENT_SECRET}))).await;
+    apply(shop, &project(shop, &["manage_project:demo"])).await;
     apply(shop, &secret(SECRET, &json!({"token": FIRST}))).await;
     apply(shop, &shop.deployment()).await;
     shop.until_reason("CredentialsRejected").await;
@@ -196,9 +197,9 @@ async fn trouble(shop: &Shop) {
     dev.fault(Fault::of("createDeployment", echo(400, &[CLIENT_SECRET, FIRST])).times(1)).unwrap();
     let failure = format!("The service refused {FIRST} or {}", STANDARD_NO_PAD.encode(FIRST));
     let tokens = shop.calls("token");
-    apply(shop, &credentials("")).await;
+    apply(shop, &project(shop, &[])).await;
     until_called(shop, "token", tokens + 1).await;
-    apply(shop, &credentials(" manage_project:demo ")).await;
+    apply(shop, &project(shop, &["manage_project:demo"])).await;
     shop.until_reason("RequestRejected").await;
 
     shop.change(&json!({"spec": {"interval": "6m"}})).await;

@@ -125,14 +125,16 @@ async fn a_create_that_is_in_flight_while_the_api_client_changes_becomes_ready()
 }
 
 #[tokio::test]
-async fn a_staged_connector_is_not_created_without_the_scope_for_it() {
+async fn a_staged_connector_is_not_created_without_the_scope_for_it_which_the_project_does_not_request() {
     let shop = open(fast()).await;
-    view_only(&shop).await;
+    let scopes = json!({"scopes": ["view_connectors_deployments:demo", "view_connectors:demo"]});
+    shop.sandbox.apply(&with_spec(shop.project(), &scopes)).await.unwrap();
+    until_scope(&shop, "view_connectors_dep").await;
     shop.sandbox.apply(&kit()).await.unwrap();
     let lacks = "Nothing is sent: the API client lacks manage_project:demo or manage_connectors:demo";
     until_reported_with::<ConnectorStaged>(&shop, KIT, "PermissionMissing", &[lacks]).await;
     assert_eq!(shop.calls("createConnectorStaged"), 0);
-    shop.put_credentials("dev-client").await;
+    shop.sandbox.apply(&shop.project()).await.unwrap();
     until_reported_with::<ConnectorStaged>(&shop, KIT, "Staged", &[]).await;
     assert_eq!(shop.calls("createConnectorStaged"), 1);
 }

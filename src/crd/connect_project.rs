@@ -64,6 +64,10 @@ pub struct ConnectProjectSpec {
     /// with verify. Default: https://api.{region}.commercetools.com. Example, for a dev server: http://127.0.0.1:8787.
     #[schemars(length(max = 2048), regex(pattern = schema::URL_PATTERN))]
     pub http_api_url: Option<String>,
+    /// Secret that holds the API client of the HTTP API, in the same namespace as that of credentialsSecretRef. The client
+    /// needs manage_extensions and manage_subscriptions, or manage_project; all scopes that it has are requested.
+    /// Default: the API client in credentialsSecretRef.
+    pub http_api_credentials_secret_ref: Option<CredentialsRef>,
     /// Secret that holds the API client: in the same namespace, or for a ClusterConnectProject in the namespace of the
     /// operator.
     pub credentials_secret_ref: CredentialsRef,

@@ -4,7 +4,6 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::connect_project::CredentialsRef;
 use super::schema::KEY_PATTERN;
 
 /// Requirement for the condition Ready of a deployment, besides that the service reports Deployed.
@@ -35,10 +34,6 @@ pub struct Verify {
     #[schemars(length(max = 20))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["key".into()]))]
     pub subscriptions: Vec<VerifiedResource>,
-    /// Secret in the same namespace with the API client that reads these resources: keys clientId and clientSecret. The
-    /// client needs manage_extensions and manage_subscriptions, or manage_project. Default: the credentials of the ConnectProject.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub credentials_ref: Option<CredentialsRef>,
 }
 
 /// A resource that a script creates.

@@ -30,7 +30,7 @@ use crate::operator::cluster::queue::requeue_timers::RequeueTimers;
 use crate::operator::cluster::references::{Named, References};
 use crate::operator::kinds::managed_kind::ManagedKind;
 use crate::operator::object_ref::{Kind, ObjectRef};
-use crate::operator::remote::{Remote, Remotes};
+use crate::operator::remote::{self, Remote, Remotes};
 use crate::operator::reporting::conditions::ConditionUpdate;
 use crate::operator::reporting::event_reason::EventReason;
 use crate::operator::reporting::reason::ConditionState;
@@ -201,6 +201,8 @@ pub struct Project {
     pub region: String,
     /// URL of its HTTP API.
     pub http_api_url: String,
+    /// The API client of its HTTP API, or why it cannot be used; `None`: that of the remote.
+    pub http_api: Option<Result<remote::Settings, ConditionUpdate>>,
     /// The remote, or the condition that explains why it cannot be used.
     pub remote: Result<Arc<Remote>, ConditionUpdate>,
 }
@@ -211,6 +213,7 @@ impl Project {
         before.identity == self.identity
             && before.region == self.region
             && before.http_api_url == self.http_api_url
+            && before.http_api == self.http_api
             && match (&before.remote, &self.remote) {
                 (Ok(one), Ok(other)) => Arc::ptr_eq(one, other),
                 (Err(one), Err(other)) => one == other,

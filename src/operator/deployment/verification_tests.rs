@@ -104,7 +104,6 @@ fn all_findings_are_reported_and_the_first_in_order_is_the_reason() {
     let verify = Verify {
         extensions: vec![VerifiedResource { key: "cart".into(), application_name: None }],
         subscriptions: vec![VerifiedResource { key: "orders".into(), application_name: None }],
-        credentials_ref: None,
     };
     let good = || there(&json!({"type": "HTTP", "url": SERVICE}));
     let elsewhere = || there(&json!({"type": "HTTP", "url": "https://elsewhere.example/hook?token=canary"}));

@@ -13,7 +13,7 @@ mod copy;
 mod observe;
 pub mod status;
 
-pub use observe::{CREDENTIALS_FIELD, settings, with_credentials};
+pub use observe::{CREDENTIALS_FIELD, settings};
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -100,17 +100,22 @@ impl<P: ProjectObject> Reconciler<'_, P> {
             forget(context, object_ref);
             return Ok(ReconcileOutcome::Gone);
         }
-        let secret = self.object.project().credentials_secret_ref.name.clone();
+        let project = self.object.project();
+        let secrets = [&project.credentials_secret_ref].into_iter().chain(&project.http_api_credentials_secret_ref);
+        let secrets = secrets.map(|reference| (Named::Secret, reference.name.clone())).collect();
         let namespace = self.object.own_namespace(&context.settings.operator_namespace);
-        context.references.set_in(object_ref, &namespace, [(Named::Secret, secret)].into());
+        context.references.set_in(object_ref, &namespace, secrets);
         // The finalizer comes first: from here on, resources may use the project.
         match reconcile::ensure_finalizer(&self.api, &*self.object).await {
             Ok(held) => self.object = held.map_or_else(|| Arc::clone(&self.object), Arc::new),
             Err(error) => return self.report_refusal(FINALIZERS, error).await,
         }
         let access = self.access().await?;
-        publish(&*self.object, context, object_ref, &access.remote);
-        let is_refused = matches!(&access.remote, Err(condition) if condition.reason == Reason::KubernetesError);
+        let http_api = observe::http_api(context, &*self.object).await?;
+        let unusable =
+            access.remote.as_ref().err().into_iter().chain(http_api.as_ref().and_then(|it| it.as_ref().err()));
+        let is_refused = unusable.into_iter().any(|condition| condition.reason == Reason::KubernetesError);
+        publish(&*self.object, context, object_ref, http_api, &access.remote);
         let again = [
             (!are_known).then_some(COUNT_AGAIN),
             (is_refused || access.unkept.is_some() || access.gone).then_some(REFUSED_AGAIN),
@@ -231,11 +236,13 @@ fn publish<P: ProjectObject>(
     object: &P,
     context: &Context,
     object_ref: &ObjectRef,
+    http_api: Option<Result<Settings, ConditionUpdate>>,
     remote: &Result<Arc<Remote>, ConditionUpdate>,
 ) {
     let region = object.project().region.clone();
     let http_api_url = object.project().effective_http_api_url();
-    let project = Project { identity: object.project().identity(), region, http_api_url, remote: remote.clone() };
+    let identity = object.project().identity();
+    let project = Project { identity, region, http_api_url, http_api, remote: remote.clone() };
     let before = context.memory.projects.insert(object_ref, project.clone());
     if !before.is_some_and(|before| project.is_same(&before)) {
         context.enqueue_users_of_project(object_ref);
@@ -253,7 +260,7 @@ pub(super) fn publish_failure<P: ProjectObject>(
 ) {
     let unusable = context.memory.projects.get(object_ref).is_none_or(|project| project.remote.is_err());
     if unusable && object.meta().deletion_timestamp.is_none() {
-        publish(object, context, object_ref, &Err(condition.clone()));
+        publish(object, context, object_ref, None, &Err(condition.clone()));
     }
 }
 

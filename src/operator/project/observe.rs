@@ -25,6 +25,8 @@ use crate::operator::reporting::refusal::{Access, is_definite};
 
 /// The field that names the Secret with the credentials, for messages.
 pub const CREDENTIALS_FIELD: &str = "spec.credentialsSecretRef";
+/// The field that names the Secret for the HTTP API, for messages of the deployments.
+const HTTP_API_FIELD: &str = "spec.httpApiCredentialsSecretRef of the project";
 
 /// The connection settings of the remote project, by their source.
 pub(super) enum Credentials {
@@ -55,10 +57,7 @@ pub(super) async fn credentials<P: ProjectObject>(context: &Context, object: &P)
             Err(condition) => Credentials::Unusable(condition),
         });
     }
-    let missing = match object.namespace() {
-        Some(_) => secret::missing(name, CREDENTIALS_FIELD),
-        None => secret::missing_in(&namespace, name, CREDENTIALS_FIELD),
-    };
+    let missing = missing(object, &namespace, name, CREDENTIALS_FIELD);
     if !is_deleting(context, object).await? {
         return Ok(Credentials::Unusable(missing));
     }
@@ -75,6 +74,31 @@ pub(super) async fn credentials<P: ProjectObject>(context: &Context, object: &P)
         Err(error) => return Err(error),
     };
     Ok(Credentials::Lost(ConditionUpdate::new(missing.reason, format!("{}, and {why}", missing.message))))
+}
+
+/// Returns the API client of the HTTP API, or why it cannot be used; `None`: the project has no other one for it.
+///
+/// # Errors
+/// Errors of the API server.
+pub(super) async fn http_api<P: ProjectObject>(
+    context: &Context,
+    object: &P,
+) -> Result<Option<Result<Settings, ConditionUpdate>>, kube::Error> {
+    let Some(reference) = &object.project().http_api_credentials_secret_ref else { return Ok(None) };
+    let (name, namespace) = (&reference.name, object.own_namespace(&context.settings.operator_namespace));
+    let read = secret::named(&context.client, &context.settings.secrets, &namespace, name).await?;
+    Ok(Some(read.and_then(|found| {
+        let found = found.ok_or_else(|| missing(object, &namespace, name, HTTP_API_FIELD))?;
+        with_credentials(without_credentials(object.project()), reference, HTTP_API_FIELD, name, &found)
+    })))
+}
+
+/// Returns the condition for a Secret that a project names and that does not exist.
+fn missing<P: ProjectObject>(object: &P, namespace: &str, name: &str, field: &str) -> ConditionUpdate {
+    match object.namespace() {
+        Some(_) => secret::missing(name, field),
+        None => secret::missing_in(namespace, name, field),
+    }
 }
 
 /// Whether the project or its namespace is being deleted. If the operator may not read the namespace, only the project
@@ -149,7 +173,13 @@ where
 /// # Errors
 /// The missing part of the Secret.
 pub fn settings(spec: &ConnectProjectSpec, name: &str, secret: &Secret) -> Result<Settings, ConditionUpdate> {
-    let settings = Settings {
+    let scopes = (!spec.scopes.is_empty()).then(|| spec.scopes.join(" "));
+    let settings = Settings { scopes, ..without_credentials(spec) };
+    with_credentials(settings, &spec.credentials_secret_ref, CREDENTIALS_FIELD, name, secret)
+}
+
+fn without_credentials(spec: &ConnectProjectSpec) -> Settings {
+    Settings {
         api_url: spec.effective_api_url(),
         auth_url: spec.effective_auth_url(),
         project_key: spec.project_key.clone(),
@@ -159,10 +189,9 @@ pub fn settings(spec: &ConnectProjectSpec, name: &str, secret: &Secret) -> Resul
         },
         client_id: String::new(),
         client_secret: SecretString::default(),
-        scopes: (!spec.scopes.is_empty()).then(|| spec.scopes.join(" ")),
+        scopes: None,
         requests_per_second: Rate::per_second(spec.requests_per_second),
-    };
-    with_credentials(settings, &spec.credentials_secret_ref, CREDENTIALS_FIELD, name, secret)
+    }
 }
 
 /// Returns `settings` with the API client of the Secret `name`, from the keys that `credentials` names. `field`: where
@@ -170,7 +199,7 @@ pub fn settings(spec: &ConnectProjectSpec, name: &str, secret: &Secret) -> Resul
 ///
 /// # Errors
 /// The missing part of the Secret.
-pub fn with_credentials(
+fn with_credentials(
     settings: Settings,
     credentials: &CredentialsRef,
     field: &str,

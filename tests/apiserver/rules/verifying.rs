@@ -9,6 +9,7 @@ use dev_server::{Catalogue, Creation, Fault, FaultAnswer, Options};
 use serde_json::{Value, json};
 
 use super::{DEPLOYING, Leaping, condition, is_accepted, level, ready, status};
+use crate::manifests::with_spec;
 use crate::trouble::pace::{COARSE, meanwhile};
 
 const KEY: &str = "demo-cart-check";
@@ -140,11 +141,13 @@ async fn rule_17_a_missing_scope_is_named_and_other_credentials_can_provide_it()
     ]});
     let catalogue = Catalogue::built_in().and(Catalogue::parse(&weak.to_string()).unwrap());
     let shop = Leaping::with(Options { catalogue, ..Options::default() }).await;
-    let mut spec = verified();
-    spec["verify"]["credentialsRef"] = json!({"name": "verifier"});
-    shop.apply_deployment(&spec).await;
+    let project = with_spec(shop.project(), &json!({"httpApiCredentialsSecretRef": {"name": "verifier"}}));
+    shop.sandbox.apply(&project).await.unwrap();
+    shop.apply_deployment(&verified()).await;
     let live = shop.finish("SecretMissing").await;
-    assert!(message(&live).contains("(needed by spec.verify.credentialsRef)"), "{}", message(&live));
+    let needs = "(needed by spec.httpApiCredentialsSecretRef of the project)";
+    assert!(message(&live).contains(needs), "{}", message(&live));
+    shop.until_available().await;
 
     shop.put_secret("verifier", &[("clientId", "deployer"), ("clientSecret", "dev-secret")]).await;
     let live = shop.until_reason("PermissionMissing").await;

@@ -147,7 +147,7 @@ impl Reconciler<'_> {
         inputs: &mut Inputs,
         decision: &Decision,
     ) -> Result<Next, kube::Error> {
-        let (verified, lookup) = self.verify(remote, inputs.record(), decision).await?;
+        let (verified, lookup) = self.verify(remote, inputs.record(), decision).await;
         inputs.verified = verified;
         let inputs = &*inputs;
         let record = inputs.record();

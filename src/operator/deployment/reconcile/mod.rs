@@ -279,8 +279,6 @@ impl<'a> Reconciler<'a> {
             named.extend(value_from::references(spec));
             named.extend(spec.outputs.iter().map(|outputs| (Named::ConfigMap, outputs.config_map.name.clone())));
         }
-        let verifies = spec.verify.iter().filter_map(|verify| verify.credentials_ref.as_ref());
-        named.extend(verifies.map(|reference| (Named::Secret, reference.name.clone())));
         named.extend(spec.connector.staged_ref.iter().map(|reference| (Named::Staged, reference.name.clone())));
         named
     }

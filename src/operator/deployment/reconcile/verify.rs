@@ -14,10 +14,7 @@ use connect_api::model::Deployment as Record;
 use super::super::decide::{Decision, Outcome};
 use super::super::persisted::{PersistedState, Phase};
 use super::super::verification::{self, Found};
-use crate::crd::Verify;
-use crate::operator::cluster::objects::secret;
 use crate::operator::context::Project;
-use crate::operator::project;
 use crate::operator::remote::Remote;
 use crate::operator::reporting::conditions::ConditionUpdate;
 use crate::operator::reporting::reason::Reason;
@@ -37,9 +34,9 @@ impl Reconciler<'_> {
         remote: &Remote,
         record: Option<&Record>,
         decision: &Decision,
-    ) -> Result<(Option<ConditionUpdate>, Option<Duration>), kube::Error> {
+    ) -> (Option<ConditionUpdate>, Option<Duration>) {
         let object = Arc::clone(&self.object);
-        let Some(verify) = &object.spec.verify else { return Ok((None, None)) };
+        let Some(verify) = &object.spec.verify else { return (None, None) };
         let deployed = matches!(
             decision.outcome,
             Outcome::Settled { phase: Phase::Deployed, .. }
@@ -48,11 +45,11 @@ impl Reconciler<'_> {
                 | Outcome::Observed(Phase::Deployed)
         );
         let Some(record) = record.filter(|_| deployed) else {
-            return Ok((Some(ConditionUpdate::new(Reason::NotChecked, NOT_YET)), None));
+            return (Some(ConditionUpdate::new(Reason::NotChecked, NOT_YET)), None);
         };
-        let client = match self.commerce(remote, verify).await? {
+        let client = match self.commerce(remote) {
             Ok(client) => client,
-            Err(condition) => return Ok((Some(condition), None)),
+            Err(condition) => return (Some(condition), None),
         };
         // No call of the Connect API follows, and none of another resource waits for the HTTP API.
         self.permit = None;
@@ -63,7 +60,7 @@ impl Reconciler<'_> {
         let age = ended.map_or(Duration::MAX, |ended| between(ended, self.context.clock.now()));
         let unverified_for = (condition.reason != Reason::Verified).then_some(age);
         let failed = found.iter().any(|found| matches!(found, Found::Unreadable(_)));
-        Ok((Some(condition), Some(pause(self.interval(), unverified_for, failed))))
+        (Some(condition), Some(pause(self.interval(), unverified_for, failed)))
     }
 
     /// Returns the condition `Verified` for the status: `found`, or the earlier one while there is no new result.
@@ -82,34 +79,14 @@ impl Reconciler<'_> {
         verification::unknown(&self.status().conditions, self.object.metadata.generation.unwrap_or_default(), why)
     }
 
-    /// Returns the client for the lookups, with the credentials of the project or those that the spec names.
-    async fn commerce(
-        &self,
-        remote: &Remote,
-        verify: &Verify,
-    ) -> Result<Result<Arc<dyn CommerceApi>, ConditionUpdate>, kube::Error> {
-        let object_ref = self.project();
-        let Some(Project { http_api_url, .. }) = self.context.memory.projects.get(&object_ref) else {
-            return Ok(Err(self.unverified("The project is not known yet".to_owned())));
+    /// Returns the client for the lookups, with the credentials that the project has for them.
+    fn commerce(&self, remote: &Remote) -> Result<Arc<dyn CommerceApi>, ConditionUpdate> {
+        let Some(Project { http_api_url, http_api, .. }) = self.context.memory.projects.get(&self.project()) else {
+            return Err(self.unverified("The project is not known yet".to_owned()));
         };
-        let mut settings = remote.settings().clone();
-        if let Some(reference) = &verify.credentials_ref {
-            let (client, namespace) = (&self.context.client, &self.object_ref.namespace);
-            let found = match secret::named(client, &self.context.settings.secrets, namespace, &reference.name).await? {
-                Ok(found) => found,
-                Err(condition) => return Ok(Err(condition)),
-            };
-            let Some(found) = found else {
-                return Ok(Err(secret::missing(&reference.name, "spec.verify.credentialsRef")));
-            };
-            match project::with_credentials(settings, reference, "spec.verify.credentialsRef", &reference.name, &found)
-            {
-                Ok(own) => settings = own,
-                Err(condition) => return Ok(Err(condition)),
-            }
-        }
+        let settings = http_api.unwrap_or_else(|| Ok(remote.settings().clone()))?;
         let client = self.context.remotes.commerce(self.object_ref, &settings, &http_api_url);
-        Ok(client.map_err(|sentence| ConditionUpdate::new(Reason::ConfigurationInvalid, sentence)))
+        client.map_err(|sentence| ConditionUpdate::new(Reason::ConfigurationInvalid, sentence))
     }
 }
 

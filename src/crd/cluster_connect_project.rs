@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::connect_project::{ConnectProjectSpec, ConnectProjectStatus};
 use super::schema::{LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN, NAME_PATTERN};
+use super::shared::is_default;
 
 /// A shared project: the remote project, its addresses and credentials, and who may use it.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -31,14 +32,23 @@ pub struct ClusterConnectProjectSpec {
     /// The fields of a `ConnectProject`.
     #[serde(flatten)]
     pub project: ConnectProjectSpec,
-    /// Namespaces whose resources may use this project: those in names, and those that selector matches. Default: none.
+    /// Namespaces whose resources may use this project. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_namespaces: Option<AllowedNamespaces>,
 }
 
 /// The namespaces that may use a project.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[x_kube(validation = Rule::new("(has(self.from) && self.from == 'Names') == (has(self.names) && self.names.size() > 0)")
+    .message("from: Names needs names, and names need from: Names")
+    .field_path(".names"))]
+#[x_kube(validation = Rule::new("(has(self.from) && self.from == 'Selector') == has(self.selector)")
+    .message("from: Selector needs a selector, and a selector needs from: Selector")
+    .field_path(".selector"))]
 pub struct AllowedNamespaces {
+    /// None, All, Selector (those that selector matches) or Names (those in names). Default: None.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub from: NamespacesFrom,
     /// Names of namespaces; 256 at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 256), inner(length(min = 1, max = 63), regex(pattern = NAME_PATTERN)))]
@@ -47,6 +57,21 @@ pub struct AllowedNamespaces {
     /// Labels of namespaces. Whoever may change the labels of a namespace can allow it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selector: Option<NamespaceSelector>,
+}
+
+/// How namespaces are allowed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(transform = super::schema::leave_description_to_the_field)]
+pub enum NamespacesFrom {
+    /// No namespace.
+    #[default]
+    None,
+    /// Every namespace.
+    All,
+    /// Those with certain labels.
+    Selector,
+    /// Those that are named.
+    Names,
 }
 
 /// Requirements for the labels of a namespace, all of which must hold. At least one is needed.
@@ -113,8 +138,14 @@ pub enum LabelOperator {
 impl AllowedNamespaces {
     /// Returns whether a namespace with these labels is allowed; `labels` is `None` while they are not known.
     pub fn allow(&self, namespace: &str, labels: Option<&BTreeMap<String, String>>) -> bool {
-        let selected = |selector: &NamespaceSelector| labels.is_some_and(|labels| selector.matches(labels));
-        self.names.iter().any(|name| name == namespace) || self.selector.as_ref().is_some_and(selected)
+        match self.from {
+            NamespacesFrom::None => false,
+            NamespacesFrom::All => true,
+            NamespacesFrom::Selector => {
+                self.selector.as_ref().zip(labels).is_some_and(|(selector, labels)| selector.matches(labels))
+            }
+            NamespacesFrom::Names => self.names.iter().any(|name| name == namespace),
+        }
     }
 }
 
@@ -148,27 +179,28 @@ mod tests {
 
     #[test]
     fn a_namespace_is_allowed_by_its_name_or_its_labels_and_none_by_default() {
-        let by_label = json!({"selector": {"matchLabels": {"team": "tax"}}});
+        let by_label = json!({"from": "Selector", "selector": {"matchLabels": {"team": "tax"}}});
         let expression = |key: &str, operator: &str, values: Value| {
             let mut requirement = json!({"key": key, "operator": operator});
             if !values.is_null() {
                 requirement["values"] = values;
             }
-            json!({"selector": {"matchExpressions": [requirement]}})
+            json!({"from": "Selector", "selector": {"matchExpressions": [requirement]}})
         };
-        let both = json!({"selector": {"matchLabels": {"team": "tax"}, "matchExpressions": [
+        let both = json!({"from": "Selector", "selector": {"matchLabels": {"team": "tax"}, "matchExpressions": [
             {"key": "tier", "operator": "NotIn", "values": ["test"]}]}});
         let tax: &[(&str, &str)] = &[("team", "tax")];
         for (case, allowed, labels_of, expected) in [
             ("nothing is given", json!({}), tax, false),
-            ("an empty selector", json!({"selector": {}}), tax, false),
-            ("its name", json!({"names": ["other", "shop"]}), &[][..], true),
-            ("the name of another", json!({"names": ["other"]}), tax, false),
-            ("the beginning of its name", json!({"names": ["sho"]}), tax, false),
+            ("none", json!({"from": "None"}), tax, false),
+            ("all", json!({"from": "All"}), &[][..], true),
+            ("an empty selector", json!({"from": "Selector", "selector": {}}), tax, false),
+            ("its name", json!({"from": "Names", "names": ["other", "shop"]}), &[], true),
+            ("the name of another", json!({"from": "Names", "names": ["other"]}), tax, false),
+            ("the beginning of its name", json!({"from": "Names", "names": ["sho"]}), tax, false),
             ("its label", by_label.clone(), tax, true),
             ("another value", by_label.clone(), &[("team", "cart")], false),
             ("no label", by_label, &[], false),
-            ("name or label", json!({"names": ["shop"], "selector": {"matchLabels": {"team": "tax"}}}), &[], true),
             ("one of the values", expression("team", "In", json!(["cart", "tax"])), tax, true),
             ("none of the values", expression("team", "In", json!(["cart"])), tax, false),
             ("not in, and another", expression("team", "NotIn", json!(["cart"])), tax, true),
@@ -188,17 +220,16 @@ mod tests {
 
     #[test]
     fn unknown_labels_allow_nothing() {
-        let allowed: AllowedNamespaces =
-            serde_json::from_value(json!({"names": ["yard"], "selector": {"matchExpressions": [
-                {"key": "team", "operator": "DoesNotExist"}]}}))
-            .expect("namespaces");
-        assert!(!allowed.allow("shop", None) && allowed.allow("yard", None));
+        let allowed: AllowedNamespaces = serde_json::from_value(json!({"from": "Selector", "selector": {
+            "matchExpressions": [{"key": "team", "operator": "DoesNotExist"}]}}))
+        .expect("namespaces");
+        assert!(!allowed.allow("shop", None));
     }
 
     #[test]
     fn a_spec_has_the_fields_of_a_project_beside_its_own() {
         let manifest = json!({"projectKey": "demo", "region": "us-east-2.aws", "credentialsSecretRef": {"name": "shop"},
-            "allowedNamespaces": {"names": ["shop"]}});
+            "allowedNamespaces": {"from": "Names", "names": ["shop"]}});
         let spec: ClusterConnectProjectSpec = serde_json::from_value(manifest.clone()).expect("it is a spec");
         assert_eq!(spec.project.effective_api_url(), "https://connect.us-east-2.aws.commercetools.com");
         assert_eq!(serde_json::to_value(&spec).expect("it is JSON"), manifest);

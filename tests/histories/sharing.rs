@@ -80,9 +80,9 @@ impl Simulation {
         let selector = json!({"matchLabels": {LABEL: SHARED}});
         let allowed = match with {
             0 => Value::Null,
-            1 => json!({"names": null, "selector": selector}),
-            2 => json!({"names": [SHOP], "selector": null}),
-            _ => json!({"names": [YARD], "selector": null}),
+            1 => json!({"from": "Selector", "names": null, "selector": selector}),
+            2 => json!({"from": "Names", "names": [SHOP], "selector": null}),
+            _ => json!({"from": "Names", "names": [YARD], "selector": null}),
         };
         self.edit(&stored(), &json!({"spec": {"allowedNamespaces": allowed}}));
     }

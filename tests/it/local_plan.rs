@@ -183,7 +183,7 @@ async fn a_shared_project_is_planned_with_the_labels_of_the_files() {
     let shop = Shop::open().await;
     let mut shared = shop.project();
     shared["kind"] = json!("ClusterConnectProject");
-    shared["spec"]["allowedNamespaces"] = json!({"selector": {"matchLabels": {"team": "tax"}}});
+    shared["spec"]["allowedNamespaces"] = json!({"from": "Selector", "selector": {"matchLabels": {"team": "tax"}}});
     let mut deployment = tax(&json!("info"));
     deployment["spec"]["projectRef"] = json!({"kind": "ClusterConnectProject", "name": "shop"});
     let namespace = |team: &str| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": {"team": team}}});

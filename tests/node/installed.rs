@@ -211,8 +211,8 @@ impl<'a> Installed<'a> {
             assert_eq!(self.may(verb, what, namespace), answer, "{verb} {what} in '{namespace}'");
         }
         let before = (named.creates(), labelled.creates());
-        let project = named.shared_project(NAMESPACE, &[named.namespace], ALLOWED);
-        self.node.apply(NAMESPACE, &project);
+        self.node.apply(NAMESPACE, &named.shared_project(NAMESPACE, ALLOWED));
+        self.node.kubectl(&["label", "namespace", named.namespace, ALLOWED]);
         labelled.apply_shared_deployment("info");
         labelled.until_reason("ProjectNotAllowed");
         named.apply_shared_deployment("info");

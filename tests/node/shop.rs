@@ -51,7 +51,7 @@ impl<'a> Shop<'a> {
     }
 
     /// A `ClusterConnectProject` for the project of this dev server, with its credentials in the namespace of the operator.
-    pub(crate) fn shared_project(&self, home: &str, names: &[&str], label: &str) -> String {
+    pub(crate) fn shared_project(&self, home: &str, label: &str) -> String {
         let url = format!("http://{}", Self::host(self.namespace));
         let (key, value) = label.split_once('=').expect("a key and a value");
         let credentials = json!({
@@ -63,7 +63,7 @@ impl<'a> Shop<'a> {
             "spec": {
                 "projectKey": "demo", "region": "europe-west1.gcp", "apiUrl": url, "authUrl": url,
                 "credentialsSecretRef": {"name": CREDENTIALS},
-                "allowedNamespaces": {"names": names, "selector": {"matchLabels": {key: value}}},
+                "allowedNamespaces": {"from": "Selector", "selector": {"matchLabels": {key: value}}},
             },
         });
         json!({"apiVersion": "v1", "kind": "List", "items": [credentials, project]}).to_string()

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use crate::crd::{
     ActionCheck, AllowedNamespaces, ConnectProjectSpec, ConnectProjectStatus, ConnectorDeployment, ConnectorStaged,
-    LabelOperator, ManagementPolicy, NamespaceSelector, PublishPolicy, UpdatePolicy,
+    LabelOperator, ManagementPolicy, NamespaceSelector, NamespacesFrom, PublishPolicy, UpdatePolicy,
 };
 use crate::operator::deployment::persisted::OperationState;
 use crate::operator::deployment::state;
@@ -135,10 +135,16 @@ fn project(spec: &ConnectProjectSpec, status: Option<&ConnectProjectStatus>, now
 
 /// Returns which namespaces may use a project.
 fn allowed(namespaces: Option<&AllowedNamespaces>) -> String {
-    let Some(AllowedNamespaces { names, selector }) = namespaces else { return "no namespace".to_owned() };
-    let mut words = names.clone();
-    words.extend(selector.as_ref().map(|selector| format!("those with the labels {}", requirements(selector))));
-    if words.is_empty() { "no namespace".to_owned() } else { words.join(", ") }
+    let none = AllowedNamespaces::default();
+    let AllowedNamespaces { from, names, selector } = namespaces.unwrap_or(&none);
+    match from {
+        NamespacesFrom::None => "no namespace".to_owned(),
+        NamespacesFrom::All => "every namespace".to_owned(),
+        NamespacesFrom::Selector => {
+            format!("those with the labels {}", selector.as_ref().map(requirements).unwrap_or_default())
+        }
+        NamespacesFrom::Names => names.join(", "),
+    }
 }
 
 /// Returns a selector as `kubectl get --selector` takes it.

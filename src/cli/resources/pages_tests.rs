@@ -307,12 +307,13 @@ fn a_shared_project_is_not_taken_for_the_one_of_the_same_name_in_the_namespace()
 fn the_page_of_a_shared_project_shows_who_may_use_it() {
     for (case, namespaces, expected) in [
         ("nobody", Value::Null, "Allowed: no namespace"),
-        ("by name", json!({"names": ["shop", "yard"]}), "Allowed: shop, yard"),
+        ("everybody", json!({"from": "All"}), "Allowed: every namespace"),
+        ("by name", json!({"from": "Names", "names": ["shop", "yard"]}), "Allowed: shop, yard"),
         (
             "by labels",
-            json!({"names": ["shop"], "selector": {"matchLabels": {"team": "tax"}, "matchExpressions": [
+            json!({"from": "Selector", "selector": {"matchLabels": {"team": "tax"}, "matchExpressions": [
                 {"key": "tier", "operator": "NotIn", "values": ["test", "old"]}, {"key": "live", "operator": "Exists"}]}}),
-            "Allowed: shop, those with the labels team=tax,tier notin (test,old),live",
+            "Allowed: those with the labels team=tax,tier notin (test,old),live",
         ),
     ] {
         let page = page(&cluster_project(&json!({"spec": {"allowedNamespaces": namespaces}})), &view(false));

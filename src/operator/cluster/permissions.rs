@@ -2,8 +2,8 @@
 //! namespaces. Pure.
 //!
 //! The watches of projects and namespaces feed it before any reconcile sees a project, so that a permission that is
-//! withdrawn holds from the event on, even if the project itself cannot be reconciled. Each change returns the permissions that
-//! it changed; `manager/event_handlers.rs` then enqueues the resources concerned.
+//! withdrawn holds from the event on, even if the project itself cannot be reconciled. Each change returns what it
+//! concerns; `manager/event_handlers.rs` then enqueues these resources.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
@@ -11,7 +11,7 @@ use std::mem;
 use kube::runtime::watcher::Event;
 use kube::{Resource, ResourceExt};
 
-use crate::crd::AllowedNamespaces;
+use crate::crd::{AllowedNamespaces, NamespacesFrom};
 use crate::mutex::Mutex;
 use crate::operator::object_ref::ObjectRef;
 use crate::operator::reporting::conditions::ConditionUpdate;
@@ -89,8 +89,8 @@ impl NamespacePermissions {
         let Some(allowed) = index.projects.get(&project.name) else { return Permission::Unknown };
         match &index.state {
             _ if allowed.allow(namespace, index.labels.get(namespace)) => Permission::Granted,
-            ListState::Awaited if allowed.selector.is_some() => Permission::Unknown,
-            ListState::Refused(why) if allowed.selector.is_some() => denied(&format!(
+            ListState::Awaited if allowed.from == NamespacesFrom::Selector => Permission::Unknown,
+            ListState::Refused(why) if allowed.from == NamespacesFrom::Selector => denied(&format!(
                 "the labels of namespaces are not known, because the API server refuses to list namespaces ({why})"
             )),
             _ => denied("its spec.allowedNamespaces does not include this namespace"),
@@ -103,21 +103,11 @@ impl NamespacePermissions {
         matches!(self.permission(project, namespace), Permission::Denied(_))
     }
 
-    /// Returns the namespaces that may use a `ClusterConnectProject`.
+    /// Records a project from a watch; returns whether it may allow other namespaces than before, which need not be known.
     #[must_use]
-    pub fn namespaces(&self, project: &ObjectRef) -> BTreeSet<String> {
-        self.index.lock().granted(&project.name)
-    }
-
-    /// Records a project from a watch.
-    #[must_use]
-    pub fn saw_project(&self, name: &str, allowed: &AllowedNamespaces) -> Changes {
-        let mut index = self.index.lock();
-        let before = index.granted(name);
-        index.projects.insert(name.to_owned(), allowed.clone());
-        let changed: BTreeSet<String> = before.symmetric_difference(&index.granted(name)).cloned().collect();
-        let changed = Some(changed).filter(|changed| !changed.is_empty());
-        changed.map(|changed| (ObjectRef::cluster_project(name), changed)).into_iter().collect()
+    pub fn saw_project(&self, name: &str, allowed: &AllowedNamespaces) -> bool {
+        let before = self.index.lock().projects.insert(name.to_owned(), allowed.clone());
+        before.as_ref() != Some(allowed)
     }
 
     /// Removes a project that no longer exists.
@@ -177,13 +167,6 @@ impl NamespacePermissions {
 }
 
 impl Index {
-    /// Returns the namespaces that may use a project: those that are named, and those that exist and match.
-    fn granted(&self, project: &str) -> BTreeSet<String> {
-        let Some(allowed) = self.projects.get(project) else { return BTreeSet::new() };
-        let matching = self.labels.iter().filter(|(namespace, labels)| allowed.allow(namespace, Some(labels)));
-        matching.map(|(namespace, _)| namespace).chain(&allowed.names).cloned().collect()
-    }
-
     /// Records the labels of a namespace; `None`: it no longer exists.
     fn put(&mut self, namespace: &str, labels: Option<Labels>) -> Changes {
         let before = self.labels.remove(namespace);
@@ -245,23 +228,21 @@ mod tests {
     fn rule_29_a_permission_follows_the_labels_of_a_namespace() {
         let permissions = NamespacePermissions::new(true);
         assert_eq!(word(&permissions, "shop"), "unknown", "the project is not known");
-        let team = allowed(json!({"names": ["named"], "selector": {"matchLabels": {"team": "tax"}}}));
-        assert_eq!(permissions.saw_project("demo", &team).len(), 1);
-        assert_eq!((word(&permissions, "shop"), word(&permissions, "named")), ("unknown", "granted"));
+        let team = allowed(json!({"from": "Selector", "selector": {"matchLabels": {"team": "tax"}}}));
+        assert!(permissions.saw_project("demo", &team));
+        assert_eq!(word(&permissions, "shop"), "unknown");
         let (tax, cart) = (Some("tax"), Some("cart"));
         // The event, the namespaces whose permission it changes, and the permission of `shop` then.
         for (case, event, changed, expected) in [
             ("a list begins", Event::Init, &[][..], "unknown"),
             ("it shows the namespace", Event::InitApply(namespace("shop", tax)), &["shop"], "granted"),
             ("and another", Event::InitApply(namespace("yard", cart)), &[], "granted"),
-            ("and one that is named", Event::InitApply(namespace("named", None)), &[], "granted"),
             ("it is complete", Event::InitDone, &[], "granted"),
             ("nothing changes", Event::Apply(namespace("shop", tax)), &[], "granted"),
             ("the label is removed", Event::Apply(namespace("shop", None)), &["shop"], "denied"),
             ("added", Event::Apply(namespace("shop", tax)), &["shop"], "granted"),
             ("changed", Event::Apply(namespace("shop", cart)), &["shop"], "denied"),
             ("of another namespace", Event::Apply(namespace("yard", tax)), &["yard"], "denied"),
-            ("of a namespace that is named", Event::Apply(namespace("named", cart)), &[], "denied"),
             ("set back", Event::Apply(namespace("shop", tax)), &["shop"], "granted"),
             ("the namespace is deleted", Event::Delete(namespace("shop", tax)), &["shop"], "denied"),
             ("the next list", Event::Init, &[], "denied"),
@@ -272,7 +253,6 @@ mod tests {
             assert_eq!(word(&permissions, "shop"), expected, "{case}");
         }
         let project = ObjectRef::cluster_project("demo");
-        assert_eq!(permissions.namespaces(&project), BTreeSet::from(["named".to_owned(), "shop".to_owned()]));
         permissions.forget(&project);
         assert_eq!(word(&permissions, "shop"), "unknown");
     }
@@ -283,38 +263,47 @@ mod tests {
         let _ = permissions.note(&Event::Apply(namespace("shop", Some("tax"))));
         let _ = permissions.note(&Event::<Namespace>::InitDone);
         let _ = permissions.note(&Event::Apply(namespace("shop", Some("tax"))));
-        for (case, spec, changes, expected) in [
-            ("nothing", json!({}), &[][..], "denied"),
-            ("by name", json!({"names": ["shop"]}), &["shop"], "granted"),
-            ("the same", json!({"names": ["shop"]}), &[], "granted"),
-            ("by label too", json!({"names": ["shop"], "selector": {"matchLabels": {"team": "tax"}}}), &[], "granted"),
-            ("by label", json!({"selector": {"matchLabels": {"team": "tax"}}}), &[], "granted"),
-            ("another", json!({"names": ["yard"]}), &["shop", "yard"], "denied"),
-            ("nothing again", json!({}), &["yard"], "denied"),
+        for (case, spec, changes, shop, unlisted) in [
+            ("nothing", json!({}), true, "denied", "denied"),
+            ("by name", json!({"from": "Names", "names": ["shop"]}), true, "granted", "denied"),
+            ("the same", json!({"from": "Names", "names": ["shop"]}), false, "granted", "denied"),
+            (
+                "by label",
+                json!({"from": "Selector", "selector": {"matchLabels": {"team": "tax"}}}),
+                true,
+                "granted",
+                "denied",
+            ),
+            ("another", json!({"from": "Names", "names": ["yard"]}), true, "denied", "granted"),
+            ("every", json!({"from": "All"}), true, "granted", "granted"),
+            ("none", json!({"from": "None"}), true, "denied", "denied"),
         ] {
-            assert_eq!(names(permissions.saw_project("demo", &allowed(spec))), changes, "{case}");
-            assert_eq!(word(&permissions, "shop"), expected, "{case}");
+            assert_eq!(permissions.saw_project("demo", &allowed(spec)), changes, "{case}");
+            assert_eq!((word(&permissions, "shop"), word(&permissions, "yard")), (shop, unlisted), "{case}");
         }
     }
 
     #[test]
     fn rule_29_nothing_is_granted_without_the_feature_or_the_labels() {
-        let by_label = allowed(json!({"names": ["named"], "selector": {"matchLabels": {"team": "tax"}}}));
+        let by_label = allowed(json!({"from": "Selector", "selector": {"matchLabels": {"team": "tax"}}}));
+        let every = allowed(json!({"from": "All"}));
         let off = NamespacePermissions::new(false);
-        let _ = off.saw_project("demo", &by_label);
-        assert_eq!(word(&off, "named"), "denied");
+        let _ = off.saw_project("demo", &every);
+        assert_eq!(word(&off, "shop"), "denied");
         let refused = NamespacePermissions::new(true);
         let _ = refused.saw_project("demo", &by_label);
         assert!(!refused.is_listed() && !refused.is_refused());
         refused.refused("namespaces is forbidden");
-        assert_eq!((word(&refused, "shop"), word(&refused, "named")), ("denied", "granted"));
+        assert_eq!(word(&refused, "shop"), "denied");
+        assert!(refused.saw_project("demo", &every));
+        assert_eq!(word(&refused, "shop"), "granted");
         assert!(refused.is_listed() && refused.is_refused());
     }
 
     #[test]
     fn rule_29_only_a_denial_that_depends_on_labels_names_a_refused_list() {
-        let by_name = json!({"names": ["named"]});
-        let by_label = json!({"selector": {"matchLabels": {"team": "tax"}}});
+        let by_name = json!({"from": "Names", "names": ["named"]});
+        let by_label = json!({"from": "Selector", "selector": {"matchLabels": {"team": "tax"}}});
         for (case, allowed_namespaces, is_refused, words) in [
             ("by name, before the list", &by_name, false, "does not include this namespace"),
             ("by name, without the list", &by_name, true, "does not include this namespace"),

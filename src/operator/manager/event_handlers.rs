@@ -92,8 +92,10 @@ fn permitted(context: &Context, changes: Changes) {
 pub(super) fn seen<K: ManagedKind>(context: &Context, object: &K) {
     context.keys.saw(object);
     let object_ref = object_ref(object);
-    if let Some(allowed) = object.allowed_namespaces() {
-        permitted(context, context.permissions.saw_project(&object_ref.name, &allowed));
+    let allowed = object.allowed_namespaces();
+    if allowed.is_some_and(|allowed| context.permissions.saw_project(&object_ref.name, &allowed)) {
+        context.enqueue_users_of_project(&object_ref);
+        context.enqueue(object_ref.clone());
     }
     let named = match K::KIND {
         Kind::Deployment => Some(Named::Deployment),

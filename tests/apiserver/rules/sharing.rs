@@ -126,7 +126,7 @@ async fn rule_29_a_namespace_uses_a_shared_project_only_while_it_is_allowed() {
     assert_eq!(calls(&shop), BTreeMap::new(), "not a single call");
 
     // A selector that does not match changes nothing; the label of the namespace does.
-    let by_label = json!({"selector": {"matchLabels": {"team": "tax"}}});
+    let by_label = json!({"from": "Selector", "selector": {"matchLabels": {"team": "tax"}}});
     shop.sandbox.apply(&shared(&shop, &by_label)).await.unwrap();
     label(&shop.sandbox, Some("tax")).await;
     shop.until_reason("Deployed").await;
@@ -158,8 +158,8 @@ async fn rule_29_a_namespace_uses_a_shared_project_only_while_it_is_allowed() {
     until_shared(&shop, "CredentialsRejected", "").await;
     put_secret(&own, CREDENTIALS, &json!({"clientId": "dev-client", "clientSecret": "dev-secret"})).await;
     until_shared(&shop, "InUse", "").await;
-    let by_name = json!({"spec": {"allowedNamespaces": {"names": [shop.sandbox.namespace]}}});
-    shop.sandbox.change(&shared(&shop, &json!({})), &by_name).await.unwrap();
+    let every = json!({"spec": {"allowedNamespaces": {"from": "All", "selector": null}}});
+    shop.sandbox.change(&shared(&shop, &json!({})), &every).await.unwrap();
     shop.until_gone().await;
     assert_eq!(shop.calls("deleteDeploymentById"), 1);
     until_deleted(&shop).await;
@@ -170,7 +170,7 @@ async fn rule_29_a_namespace_uses_a_shared_project_only_while_it_is_allowed() {
 async fn rule_24_a_shared_project_stays_for_a_create_that_may_have_arrived() {
     let (mut shop, _own) = closed().await;
     shop.start_operator();
-    let by_label = json!({"selector": {"matchLabels": {"team": "tax"}}});
+    let by_label = json!({"from": "Selector", "selector": {"matchLabels": {"team": "tax"}}});
     shop.sandbox.apply(&shared(&shop, &by_label)).await.unwrap();
     label(&shop.sandbox, Some("tax")).await;
     until_shared(&shop, "Available", "").await;
@@ -211,7 +211,7 @@ async fn rule_29_keys_are_compared_across_shared_projects_and_a_namespace_that_i
     }
     shop.put_credentials("dev-client").await;
     shop.sandbox.apply(&shop.project()).await.unwrap();
-    shop.sandbox.apply(&shared(&shop, &json!({"names": [allowed.namespace]}))).await.unwrap();
+    shop.sandbox.apply(&shared(&shop, &json!({"from": "Names", "names": [allowed.namespace]}))).await.unwrap();
 
     // One remote project, through a project of a namespace and through the shared one.
     shop.sandbox.apply(&with_spec(shop.deployment(), &json!({"key": "same"}))).await.unwrap();

@@ -103,7 +103,8 @@ impl Environment {
     async fn put_shared_project(&self, allows: bool) {
         let mut manifest = self.project();
         if allows {
-            manifest["spec"]["allowedNamespaces"] = json!({"selector": {"matchLabels": {LABEL.0: LABEL.1}}});
+            manifest["spec"]["allowedNamespaces"] =
+                json!({"from": "Selector", "selector": {"matchLabels": {LABEL.0: LABEL.1}}});
         }
         apply::<ClusterConnectProject>(&Api::all(self.client.clone()), self.part, &manifest).await;
     }

@@ -49,7 +49,7 @@ async fn rules_4_and_24_forged_annotations_neither_block_a_key_nor_the_deletion_
     shop.also_watched = vec![tenant.namespace.clone()];
     put_secret(&tenant, SECRET, &json!({"token": "token-of-another-team"})).await;
     shop.start_operator();
-    shop.sandbox.apply(&shared(&shop, &json!({"names": [shop.sandbox.namespace]}))).await.unwrap();
+    shop.sandbox.apply(&shared(&shop, &json!({"from": "Names", "names": [shop.sandbox.namespace]}))).await.unwrap();
     until_shared(&shop, "Available", "").await;
 
     // Older than the resource that they are to harm, whose id nobody can know yet.

@@ -10,9 +10,10 @@ use crate::rules::sharing::{SHARED, closed, label, shared, sharing, until_shared
 async fn commands_know_shared_projects() {
     let (mut shop, own) = closed().await;
     shop.start_operator();
-    let by_label = json!({"selector": {"matchLabels": {"team": "tax"}}});
+    let by_label = json!({"from": "Selector", "selector": {"matchLabels": {"team": "tax"}}});
     shop.sandbox.apply(&shared(&shop, &by_label)).await.unwrap();
-    let unused = with_spec(shared(&shop, &json!({"names": ["nowhere"]})), &json!({"projectKey": "demo"}));
+    let unused =
+        with_spec(shared(&shop, &json!({"from": "Names", "names": ["nowhere"]})), &json!({"projectKey": "demo"}));
     let mut unused = unused;
     unused["metadata"]["name"] = json!("unused");
     shop.sandbox.apply(&unused).await.unwrap();

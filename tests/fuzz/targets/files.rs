@@ -5,7 +5,9 @@ use std::net::IpAddr;
 
 use connect_api::hosts::{AllowedHosts, Reach, is_public};
 use connect_api::routes;
-use connect_operator::crd::{AllowedNamespaces, ClusterConnectProject, ConnectProject, ConnectorDeployment};
+use connect_operator::crd::{
+    AllowedNamespaces, ClusterConnectProject, ConnectProject, ConnectorDeployment, NamespacesFrom,
+};
 use dev_server::{Catalogue, FaultFile, Specification, Variant, parse_duration};
 use url::Host;
 
@@ -35,11 +37,13 @@ fn check_allowed(allowed: &AllowedNamespaces) {
     let read: AllowedNamespaces = serde_json::from_str(&written).expect("what was encoded can be decoded");
     assert_eq!(read, *allowed);
     let labels = BTreeMap::from([("connect".to_owned(), "my-shop".to_owned())]);
+    let from = |from| allowed.from == from;
     for name in allowed.names.iter().map(String::as_str).chain(["shop"]) {
-        let named = allowed.names.iter().any(|it| it == name);
+        let named = from(NamespacesFrom::Names) && allowed.names.iter().any(|it| it == name);
         let selected = allowed.selector.as_ref().is_some_and(|selector| selector.matches(&labels));
-        assert_eq!(allowed.allow(name, None), named, "{allowed:?}");
-        assert_eq!(allowed.allow(name, Some(&labels)), named || selected, "{allowed:?}");
+        let selected = from(NamespacesFrom::Selector) && selected;
+        assert_eq!(allowed.allow(name, None), named || from(NamespacesFrom::All), "{allowed:?}");
+        assert_eq!(allowed.allow(name, Some(&labels)), named || selected || from(NamespacesFrom::All), "{allowed:?}");
     }
 }
 

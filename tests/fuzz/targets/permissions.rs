@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use connect_operator::crd::{AllowedNamespaces, LabelOperator, LabelRequirement, NamespaceSelector};
+use connect_operator::crd::{AllowedNamespaces, LabelOperator, LabelRequirement, NamespaceSelector, NamespacesFrom};
 use connect_operator::operator::cluster::permissions::{Changes, NamespacePermissions, Permission};
 use connect_operator::operator::object_ref::ObjectRef;
 use k8s_openapi::api::core::v1::Namespace;
@@ -73,10 +73,10 @@ pub(crate) fn permissions(data: &[u8]) {
 
 impl Pair {
     fn apply_project(&mut self, name: &'static str, allowed: AllowedNamespaces) {
-        let before = self.model.clone();
         let changes = self.permissions.saw_project(name, &allowed);
-        self.model.projects.insert(name, allowed);
-        self.check_changes(&before, &changes);
+        let before = self.model.projects.insert(name, allowed.clone());
+        assert_eq!(changes, before != Some(allowed));
+        self.compare();
     }
 
     /// A deletion of the project: its reconcile finds that it no longer exists.
@@ -154,7 +154,6 @@ impl Pair {
         assert_eq!(self.permissions.is_refused(), self.model.listed == Listed::Refused);
         for name in PROJECTS {
             let project = ObjectRef::cluster_project(name);
-            assert_eq!(self.permissions.namespaces(&project), self.model.allowed_by(name), "{:#?}", self.model);
             for namespace in NAMESPACES {
                 let permission = self.permissions.permission(&project, namespace);
                 let expected = if self.enabled { self.model.granted(name, namespace) } else { Granted::No };
@@ -173,19 +172,26 @@ impl Model {
         let Some(allowed) = self.projects.get(project) else { return Granted::Unknown };
         if self.allowed_by(project).contains(namespace) {
             Granted::Yes
-        } else if allowed.selector.is_some() && self.listed == Listed::NotYet {
+        } else if allowed.from == NamespacesFrom::Selector && self.listed == Listed::NotYet {
             Granted::Unknown
         } else {
             Granted::No
         }
     }
 
-    /// Returns the namespaces that a project allows by name or by the labels that are known.
+    /// Returns the namespaces that a project allows, if it allows them by their labels by those that are known.
     fn allowed_by(&self, project: &str) -> BTreeSet<String> {
-        let Some(AllowedNamespaces { names, selector }) = self.projects.get(project) else { return BTreeSet::new() };
+        let Some(AllowedNamespaces { from, names, selector }) = self.projects.get(project) else {
+            return BTreeSet::new();
+        };
         let selects = |labels: &Labels| selector.as_ref().is_some_and(|selector| selects(selector, labels));
         let selected = self.namespaces.iter().filter(|(_, labels)| selects(labels));
-        selected.map(|(name, _)| (*name).to_owned()).chain(names.iter().cloned()).collect()
+        match from {
+            NamespacesFrom::None => BTreeSet::new(),
+            NamespacesFrom::All => NAMESPACES.map(str::to_owned).into(),
+            NamespacesFrom::Selector => selected.map(|(name, _)| (*name).to_owned()).collect(),
+            NamespacesFrom::Names => names.iter().cloned().collect(),
+        }
     }
 }
 
@@ -236,7 +242,8 @@ fn allowed(bytes: &mut Bytes<'_>) -> AllowedNamespaces {
         match_labels: labels(bytes),
         match_expressions: (0..bytes.byte() % 3).map(|_| requirement(bytes)).collect(),
     });
-    AllowedNamespaces { names, selector }
+    let from = [NamespacesFrom::None, NamespacesFrom::All, NamespacesFrom::Selector, NamespacesFrom::Names];
+    AllowedNamespaces { from: bytes.one(&from), names, selector }
 }
 
 /// Any requirement, also one that the schema refuses: without values, or with values that mean nothing.

@@ -8,7 +8,9 @@ use kube::runtime::watcher::Event;
 use super::ProjectedCluster;
 use crate::cli::installs;
 use crate::cli::plan::stop::Stop;
-use crate::crd::{AllowedNamespaces, ClusterConnectProject, ConnectProject, ConnectProjectSpec, ConnectProjectStatus};
+use crate::crd::{
+    AllowedNamespaces, ClusterConnectProject, ConnectProject, ConnectProjectSpec, ConnectProjectStatus, NamespacesFrom,
+};
 use crate::operator::cluster::objects::secret;
 use crate::operator::cluster::permissions::{NamespacePermissions, Permission};
 use crate::operator::object_ref::ObjectRef;
@@ -76,7 +78,7 @@ impl ProjectedCluster {
         }
         let _ = permissions.saw_project(&project.name, allowed);
         match permissions.permission(project, namespace) {
-            Permission::Denied(_) if !is_known && allowed.selector.is_some() => {
+            Permission::Denied(_) if !is_known && allowed.from == NamespacesFrom::Selector => {
                 let why = if self.settings.local { "the files do not contain" } else { "you may not read" };
                 self.note(format!(
                     "{why} the Namespace {namespace}, so its labels were not compared with spec.allowedNamespaces of {project}"

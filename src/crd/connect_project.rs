@@ -183,6 +183,9 @@ pub struct ConnectProjectStatus {
     pub scopes: Vec<String>,
     /// Time of the last successful read of the project.
     pub last_response_at: Option<Time>,
+    /// Last value of the annotation connect-operator.io/reconcile-requested-at that was handled.
+    #[schemars(length(max = 256))]
+    pub handled_reconcile_request: Option<String>,
     /// Number of ConnectorDeployments that refer to this project.
     pub deployments: Option<u32>,
 }

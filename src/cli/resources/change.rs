@@ -25,9 +25,10 @@ pub(super) enum Change {
 impl Change {
     /// Returns what the change works on; a bare name is one of the first.
     pub(super) fn types(self) -> &'static [ResourceType] {
-        use ResourceType::{Check, Deployment, Staged};
+        use ResourceType::{Check, ClusterProject, Deployment, Project, Staged};
         match self {
-            Self::Reconcile | Self::Redeploy => &[Deployment, Staged],
+            Self::Reconcile => &[Deployment, Staged, Project, ClusterProject],
+            Self::Redeploy => &[Deployment, Staged],
             Self::Rerun => &[Check],
             Self::Suspend | Self::Resume => &[Deployment, Staged, Check],
         }

@@ -272,7 +272,11 @@ impl Resource {
     /// Returns the last value of an annotation that the operator handled.
     pub(super) fn handled(&self, annotation: &str) -> Option<&str> {
         let handled = match self {
-            Self::Project(_) | Self::ClusterProject(_) => None,
+            Self::Project(_) | Self::ClusterProject(_) => {
+                let status = self.as_project().and_then(|(_, status)| status);
+                let status = status.filter(|_| annotation == names::RECONCILE_REQUESTED_AT);
+                status.and_then(|status| status.handled_reconcile_request.as_ref())
+            }
             Self::Staged(object) => object.status.as_ref().and_then(|status| match annotation {
                 names::RECONCILE_REQUESTED_AT => status.handled_reconcile_request.as_ref(),
                 names::RETRY_REQUESTED_AT => status.handled_retry_request.as_ref(),

@@ -24,6 +24,7 @@ use kube::api::Api;
 use self::observe::Credentials;
 use self::status::{ProjectFacts, Users};
 use crate::crd::ConnectProjectSpec;
+use crate::names;
 use crate::operator::cluster::objects::patch;
 use crate::operator::cluster::references::Named;
 use crate::operator::context::{Context, Project};
@@ -187,6 +188,10 @@ impl<P: ProjectObject> Reconciler<'_, P> {
             was_available: before.observed_generation == generation
                 && conditions::ready_reason(&before.conditions) == Some(Reason::Available.as_str()),
             identity: object.project().identity(),
+            // Before the health is read, which it may change.
+            handled: reconcile::request(object, names::RECONCILE_REQUESTED_AT)
+                .filter(|request| before.handled_reconcile_request.as_ref() != Some(request))
+                .filter(|request| access.remote.as_ref().map_or(true, |remote| remote.has_listed_for(request))),
             scopes: access.remote.as_ref().ok().and_then(|remote| remote.scopes()),
             health: access.remote.map(|remote| remote.health()),
             users,

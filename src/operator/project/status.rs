@@ -31,6 +31,8 @@ pub struct ProjectFacts {
     pub health: Result<Health, ConditionUpdate>,
     /// Whether the status says that this spec is available.
     pub was_available: bool,
+    /// The reconcile request that was handled.
+    pub handled: Option<String>,
     /// Scopes of the newest token.
     pub scopes: Option<Vec<String>>,
     /// How many resources name the project.
@@ -126,6 +128,7 @@ pub fn summarize(before: &ConnectProjectStatus, facts: &ProjectFacts, now: Times
     status.observed_generation = facts.generation;
     status.remote = Some(facts.identity.clone());
     status.deployments = Some(facts.users.deployments);
+    status.handled_reconcile_request = facts.handled.clone().or(status.handled_reconcile_request);
     let is_kept = |scope: &&String| scope.len() <= SCOPES && !scope.contains(is_unsafe);
     if let Some(scopes) = &facts.scopes {
         status.scopes = scopes.iter().filter(is_kept).take(SCOPES).cloned().collect();
@@ -164,6 +167,7 @@ mod tests {
             identity,
             health,
             was_available: false,
+            handled: None,
             scopes: None,
             users: Users { deployments: 2, staged: 0 },
             deleting: false,

@@ -72,6 +72,16 @@ impl CircuitBreaker {
         }
     }
 
+    /// Ends the pause of an outage that only a user can end, and who says so is believed once. A service that is down, or asked
+    /// for a pause, is not asked earlier.
+    pub(super) fn try_again(&mut self, now: Timestamp) {
+        if let Some(outage) = &mut self.outage
+            && !matches!(outage.kind, OutageKind::Unavailable | OutageKind::Throttled)
+        {
+            outage.until = now;
+        }
+    }
+
     /// Records a successful answer. An outage ends only with a call that was sent after it began.
     pub(super) fn succeeded(&mut self, permit: Permit) {
         if permit.round == self.round {

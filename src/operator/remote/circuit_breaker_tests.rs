@@ -172,6 +172,22 @@ fn only_a_page_ends_the_outage_of_a_project_whose_list_is_refused() {
 }
 
 #[test]
+fn rule_11_only_the_pause_after_a_refusal_ends_on_request() {
+    for (case, answer, is_listed) in [
+        ("refused credentials", failure(Failure::CredentialsRefused), true),
+        ("a missing right", coded(403, ErrorCode::AuthorizationError), true),
+        ("a failure", answered(503), false),
+        ("a pause that was asked for", retry_after(answered(429), 60_000), false),
+    ] {
+        let mut circuit_breaker = closed(false);
+        list(&mut circuit_breaker, Some(&answer), START);
+        circuit_breaker.try_again(START);
+        assert_eq!(circuit_breaker.admit(START, CallScope::List).is_ok(), is_listed, "{case}");
+        assert!(circuit_breaker.admit(START, CallScope::Read).is_err(), "{case}: a list tries first");
+    }
+}
+
+#[test]
 fn calls_that_fail_together_count_as_one_failure() {
     let mut circuit_breaker = closed(false);
     for permit in [permit(&circuit_breaker, START); 16] {

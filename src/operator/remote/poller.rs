@@ -40,15 +40,32 @@ impl Remote {
         self.change(|state| state.records.poll(object_ref, id, rate, now, &mut state.jitter));
     }
 
-    /// Decides what to read next. After an outage, that is a list.
+    /// Whether the project was listed, or refused to be, since this request of a user was first passed here. Otherwise it is listed
+    /// next, and then the project is enqueued.
+    pub fn has_listed_for(&self, request: &str) -> bool {
+        let known = self.look(|state| state.request.clone());
+        if let Some((_, done)) = known.filter(|(known, _)| known == request) {
+            return done;
+        }
+        let now = self.clock.now();
+        self.change(|state| {
+            state.request = Some((request.to_owned(), false));
+            state.circuit_breaker.try_again(now);
+        });
+        false
+    }
+
+    /// Decides what to read next. After an outage, and for a request of a user, that is a list.
     fn plan(&self) -> Plan {
         let now = self.clock.now();
         self.look(|state| match (state.circuit_breaker.outage(), state.counted) {
             (Some(outage), _) if outage.until > now => Plan::Rest(outage.until),
-            (None, Some((total, at))) if later(at, COUNT_AGE) > now => match state.records.plan(now, total) {
-                Plan::Rest(until) => Plan::Rest(until.min(later(at, COUNT_AGE))),
-                plan => plan,
-            },
+            (None, Some((total, at))) if later(at, COUNT_AGE) > now && !state.is_requested() => {
+                match state.records.plan(now, total) {
+                    Plan::Rest(until) => Plan::Rest(until.min(later(at, COUNT_AGE))),
+                    plan => plan,
+                }
+            }
             _ => Plan::Count,
         })
     }
@@ -73,11 +90,17 @@ impl Remote {
 
     /// Reads how many deployments the project has, which also proves that the credentials work.
     async fn count(&self, client: &GuardedClient) {
-        let at = self.clock.now();
-        if let Ok(page) = client.deployments(PageRequest { limit: 1, offset: 0 }).await {
-            let total = u64::try_from(page.total).unwrap_or(0);
-            self.change(|state| state.counted = Some((total, at)));
-        }
+        let (at, request) = (self.clock.now(), self.look(|state| state.request.clone()));
+        let page = client.deployments(PageRequest { limit: 1, offset: 0 }).await;
+        self.change(|state| {
+            if let Ok(page) = page {
+                state.counted = Some((u64::try_from(page.total).unwrap_or(0), at));
+            }
+            if state.is_requested() && state.request == request {
+                state.request = request.map(|(request, _)| (request, true));
+                state.enqueue.push(self.project.clone());
+            }
+        });
     }
 
     async fn read(&self, client: &GuardedClient, ids: Vec<Box<str>>) {

@@ -39,7 +39,7 @@ pub(super) struct Common {
 /// The remote project of one `ConnectProject` or `ClusterConnectProject`, called with its credentials.
 pub struct Remote {
     login: Login,
-    project: ObjectRef,
+    pub(super) project: ObjectRef,
     settings: Settings,
     pub(super) clock: Clock,
     pub(super) client: Arc<dyn Connection>,
@@ -60,6 +60,8 @@ pub(super) struct RemoteState {
     pub(super) jitter: Jitter,
     /// Number of deployments in the project, and when it was read.
     pub(super) counted: Option<(u64, Timestamp)>,
+    /// The last request of a user to list the project, and whether that is done.
+    pub(super) request: Option<(String, bool)>,
     /// Objects to enqueue at the end of the change, while its lock is still held.
     pub(super) enqueue: Vec<ObjectRef>,
     /// Objects that were refused a permit because of an outage; they are enqueued when it is over.
@@ -76,6 +78,11 @@ impl RemoteState {
         let health = self.circuit_breaker.health();
         let outage = if let Health::Failing(outage) = &health { Some(outage.kind) } else { None };
         (mem::discriminant(&health), outage)
+    }
+
+    /// Whether a user waits for a list of the project.
+    pub(super) fn is_requested(&self) -> bool {
+        self.request.as_ref().is_some_and(|(_, done)| !done)
     }
 
     fn forget(&mut self, object_ref: &ObjectRef) {
@@ -105,6 +112,7 @@ impl Remote {
             registry_cache: RegistryCache::default(),
             jitter: Jitter::new(number),
             counted: None,
+            request: None,
             enqueue: Vec::new(),
             refused: BTreeSet::new(),
             closed: false,

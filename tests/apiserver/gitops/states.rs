@@ -152,6 +152,7 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
                 identity: RemoteIdentity { api_url: "https://connect.test".to_owned(), project_key: "demo".to_owned() },
                 health: Err(condition.clone()),
                 was_available: false,
+                handled: None,
                 scopes: None,
                 users: project::status::Users::default(),
                 deleting: false,

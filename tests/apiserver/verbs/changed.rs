@@ -48,6 +48,10 @@ async fn a_redeploy_is_requested_once_and_awaited() {
     let reconciled = super::printed(sandbox, &["reconcile", "tax", "--wait"]).await;
     assert!(reconciled.contains("reconcile requested\n") && reconciled.contains("Deployed: "), "{reconciled}");
     assert_eq!(shop.get().await.status.and_then(|status| status.version), after, "a read sends nothing");
+    let lists = shop.calls("queryDeployments");
+    let reconciled = super::printed(sandbox, &["reconcile", "project/shop", "--wait"]).await;
+    assert!(reconciled.contains("project/shop: Available: "), "{reconciled}");
+    assert!(shop.calls("queryDeployments") > lists, "it is listed again");
 
     shop.change(&json!({"spec": level("loud")})).await;
     shop.until_reason("RedeployFailed").await;

@@ -17,11 +17,7 @@ async fn what_does_not_exist_and_what_does_not_fit_is_named() {
         ("in a tree", &["tree", "staged/kit"], "staged/kit does not exist"),
         ("one of two, and nothing is changed", &["suspend", "tax", "txa"], "deployment/txa does not exist"),
         ("a type that cannot be suspended", &["suspend", "project/shop"], "does not work on a ConnectProject"),
-        (
-            "a type that is not reconciled on request",
-            &["reconcile", "project/shop"],
-            "does not work on a ConnectProject",
-        ),
+        ("a type that is not redeployed", &["redeploy", "project/shop"], "does not work on a ConnectProject"),
         ("nothing", &["redeploy"], "name a resource, such as deployment/NAME"),
         ("a name everywhere", &["status", "tax", "-A"], "cannot be read by its name in all namespaces"),
         ("no such context", &["status", "tax", "--context", "nowhere"], "the cluster cannot be reached"),

@@ -8,6 +8,7 @@ use kube::{CustomResource, KubeSchema};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use super::connector_deployment_status::STATE_LENGTH;
 use super::duration::parse_duration;
 use super::frontend::Frontend;
 use super::schema;
@@ -202,56 +203,16 @@ pub struct ActionCheckStatus {
     /// Conditions of the check. Always present: Ready (the action responded as expected). Present only while
     /// true: Reconciling (the operator is working or waiting), Stalled (a user must act) and Suspended (spec.suspend).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "schema::conditions")]
+    #[schemars(schema_with = "schema::conditions_of_one_generation")]
     pub conditions: Vec<Condition>,
-    /// HTTP status of the last response. Absent if there was none.
-    pub http_status: Option<u16>,
-    /// Time that the last response took, to the end of its body, in milliseconds.
-    pub duration_ms: Option<i64>,
-    /// Time at which the last call was about to be sent.
+    /// Time of the last call. It is updated when the result changes, otherwise at most once an hour.
     pub checked_at: Option<Time>,
-    /// Trace id of the last call, as in the log (`span.trace_id`). It also tells the operator which call it recorded itself.
-    #[schemars(length(max = 64))]
-    pub trace_id: Option<String>,
-    /// Trigger of the last call: POST and PUT are not sent again for the same trigger.
-    pub checked_for: Option<CheckedFor>,
-    /// Result of the last call. Sent: it is in progress, or the operator ended before the response arrived.
-    /// NotSent: nothing was sent. Passed: the response was as expected. Failed: it was not, or none arrived in time.
-    pub outcome: Option<CheckOutcome>,
-}
-
-/// What triggered a call.
-#[serde_with::skip_serializing_none]
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct CheckedFor {
-    /// The metadata.generation of the check.
-    pub generation: i64,
-    /// Digest of the spec of the check, without suspend.
-    #[schemars(length(max = 128))]
-    pub spec_digest: Option<String>,
-    /// Digest of the values that the deployment in deploymentRef had applied.
-    #[schemars(length(max = 128))]
-    pub deployment_digest: Option<String>,
-    /// Time at which the deployment in deploymentRef had applied them.
-    pub deployment_applied_at: Option<Time>,
     /// Last value of the annotation connect-operator.io/rerun-requested-at that was handled.
     #[schemars(length(max = 256))]
-    pub rerun_request: Option<String>,
-}
-
-/// Result of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(transform = schema::leave_description_to_the_field)]
-pub enum CheckOutcome {
-    /// The call may have been sent; its response is not known.
-    Sent,
-    /// Nothing was sent.
-    NotSent,
-    /// The response was as expected.
-    Passed,
-    /// The response was not as expected, or none arrived in time.
-    Failed,
+    pub handled_rerun_request: Option<String>,
+    /// What the operator remembers of the last call. Not part of the API: do not read it, and do not change it.
+    #[schemars(length(max = STATE_LENGTH))]
+    pub state: Option<String>,
 }
 
 #[cfg(test)]

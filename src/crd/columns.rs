@@ -98,10 +98,9 @@ pub(super) fn of_checks() -> Vec<Column> {
     vec![
         text("Action", ".spec.action.name", "Name of the action"),
         text("Method", ".spec.method", "GET, POST or PUT"),
-        column("integer", "HTTP", ".status.httpStatus", "HTTP status of the last response"),
         is_ready("Whether the action responded as expected"),
         reason(),
-        column("date", "Last", ".status.checkedAt", "Time since the last call"),
+        column("date", "Last", ".status.checkedAt", "Time since the last call that is recorded"),
         age(),
         message(),
     ]

@@ -152,7 +152,7 @@ impl ConnectorStagedStatus {
     /// # Errors
     /// A sentence about a text that this version does not understand.
     pub fn remembered(&self) -> Result<StagedState, String> {
-        let state = self.state.as_deref().map(state::read).transpose()?.unwrap_or_default();
+        let state = self.state.as_deref().map(|text| state::read(text, state::ADOPT)).transpose()?.unwrap_or_default();
         let (id, handled_request) = (self.id.clone(), self.handled_retry_request.clone());
         Ok(StagedState { id, handled_request, ..state })
     }

@@ -9,6 +9,7 @@
 #![allow(unreachable_pub, reason = "the KubeSchema derive repeats each public struct inside a function")]
 
 pub mod action_check;
+pub mod action_check_state;
 pub mod cluster_connect_project;
 mod columns;
 pub mod connect_project;
@@ -29,6 +30,7 @@ pub mod state;
 pub mod verify;
 
 pub use action_check::*;
+pub use action_check_state::*;
 pub use cluster_connect_project::*;
 pub use connect_project::*;
 pub use connector_configuration::*;

@@ -3,6 +3,7 @@
 
 use kube::core::Rule;
 use schemars::{Schema, SchemaGenerator, json_schema};
+use serde_json::Value;
 
 /// Pattern of the keys of deployments, connectors and applications, together with a length of 2 to 256 (contract
 /// section 9).
@@ -100,6 +101,15 @@ pub(super) fn conditions(_: &mut SchemaGenerator) -> Schema {
             },
         },
     })
+}
+
+/// Returns the same without the generation of each condition, for a status whose conditions are all of its own generation.
+pub(super) fn conditions_of_one_generation(generator: &mut SchemaGenerator) -> Schema {
+    let mut schema = conditions(generator);
+    if let Some(Value::Object(properties)) = schema.pointer_mut("/items/properties") {
+        properties.remove("observedGeneration");
+    }
+    schema
 }
 
 /// Removes the description of an enum. It would replace the description of an optional field, which is more specific:

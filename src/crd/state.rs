@@ -19,16 +19,20 @@ struct Versioned<'s, S> {
     state: &'s S,
 }
 
-/// Reads the content of `status.state`.
+/// How a resource is replaced whose state cannot be read, if it owns a record at the service.
+pub const ADOPT: &str =
+    "or delete the resource with deletionPolicy: Orphan and create it again with adoptionPolicy: Adopt";
+
+/// Reads the content of `status.state`. `again`: how to replace a resource whose state cannot be read.
 ///
 /// # Errors
 /// A sentence that says what to do, if somebody else has edited the state, or a newer version has written it. Nothing may be
 /// concluded from such a resource, and nothing sent.
-pub fn read<S: DeserializeOwned>(text: &str) -> Result<S, String> {
+pub fn read<S: DeserializeOwned>(text: &str, again: &str) -> Result<S, String> {
     let unreadable = |why: String| {
         format!(
             "status.state cannot be read: {why}. Nothing is sent for this resource: run the version of the operator that wrote \
-             it, or delete the resource with deletionPolicy: Orphan and create it again with adoptionPolicy: Adopt"
+             it, {again}"
         )
     };
     let Version { v } = serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))?;

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::process::Stdio;
 
 use clock::Clock;
-use connect_operator::crd::{self, ActionCheck, CheckOutcome, ConnectorDeployment};
+use connect_operator::crd::{self, ConnectorDeployment};
 use dev_server::Options;
 use futures::{StreamExt, TryStreamExt, future};
 use k8s_openapi::api::events::v1::Event;
@@ -16,7 +16,6 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 
-use crate::checks::{CHECK, check};
 use crate::cluster::Sandbox;
 use crate::patience::in_time;
 use crate::security::quick;
@@ -94,22 +93,6 @@ async fn with_older_crds_the_operator_waits_and_with_newer_ones_it_keeps_unknown
     does_not_reconcile_unreadable_objects(&shop).await;
     operator.kill().await.unwrap();
     read_on.await.unwrap();
-}
-
-#[tokio::test]
-async fn the_action_of_a_check_is_called_although_the_api_server_drops_the_trace_id() {
-    let without = changed("ActionCheck", |properties| {
-        let status = properties["status"]["properties"].as_object_mut().unwrap();
-        status.remove("traceId").expect("the status has a trace id");
-    });
-    let mut shop = Shop::on(Sandbox::with_definitions(without).await, Options::default(), fast()).await;
-    shop.start_operator();
-    shop.sandbox.apply(&check(&shop)).await.unwrap();
-    let has_passed =
-        |check: &ActionCheck| check.status.as_ref().and_then(|it| it.outcome) == Some(CheckOutcome::Passed);
-    let passed = shop.until_object(CHECK, "passed", has_passed).await;
-    assert_eq!(passed.status.and_then(|status| status.trace_id), None, "it is dropped");
-    assert_eq!(shop.calls("writeFrontasticActionPost"), 1);
 }
 
 async fn keeps_unknown_fields(shop: &Shop) {

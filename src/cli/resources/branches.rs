@@ -221,7 +221,8 @@ fn cells(resource: &Resource, view: &View<'_>) -> Vec<String> {
         Resource::Staged(object) => object.status.as_ref().and_then(|status| status.connector_status.clone()),
         Resource::Deployment(object) => object.status.as_ref().and_then(|status| status.deployment_status.clone()),
         Resource::Check(object) => {
-            object.status.as_ref().and_then(|status| status.http_status).map(|status| status.to_string())
+            let last = object.status.as_ref().and_then(|status| status.last_call().ok().flatten());
+            last.and_then(|call| call.http_status).map(|http| http.to_string())
         }
     };
     let suspended = if resource.suspend() { " (suspended)" } else { "" };

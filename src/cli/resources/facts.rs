@@ -169,9 +169,9 @@ fn check(object: &ActionCheck, now: Timestamp, lines: &mut Lines) {
     let (method, after) = (method.unwrap_or_default(), after.unwrap_or_default());
     lines.add("Wanted", format!("{method} {}/{}{after}", spec.action.namespace, spec.action.name));
     if let Some(at) = &status.checked_at {
-        let http = status.http_status.map(|http| format!(", HTTP status {http}")).unwrap_or_default();
-        let took = status.duration_ms.map(|took| format!(" after {took} ms")).unwrap_or_default();
-        let outcome = status.outcome.map(|outcome| format!(": {outcome:?}")).unwrap_or_default();
-        lines.add("Last call", format!("{} ago{http}{took}{outcome}", age(at.0, now)));
+        let call = status.last_call().ok().flatten();
+        let http = call.as_ref().and_then(|call| call.http_status).map(|http| format!(", HTTP status {http}"));
+        let outcome = call.map(|call| format!(": {:?}", call.outcome)).unwrap_or_default();
+        lines.add("Recorded", format!("{} ago{}{outcome}", age(at.0, now), http.unwrap_or_default()));
     }
 }

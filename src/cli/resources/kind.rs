@@ -287,10 +287,10 @@ impl Resource {
                 names::REDEPLOY_REQUESTED_AT => status.handled_redeploy_request.as_ref(),
                 _ => None,
             }),
-            Self::Check(object) => {
-                let called = object.status.as_ref().and_then(|status| status.checked_for.as_ref());
-                called.filter(|_| annotation == names::RERUN_REQUESTED_AT).and_then(|it| it.rerun_request.as_ref())
-            }
+            Self::Check(object) => object.status.as_ref().and_then(|status| match annotation {
+                names::RERUN_REQUESTED_AT => status.handled_rerun_request.as_ref(),
+                _ => None,
+            }),
         };
         handled.map(String::as_str)
     }

@@ -114,7 +114,8 @@ fn every_other_kind_has_a_page() {
         "spec": {"deploymentRef": {"name": "tax"}},
         "status": {
             "observedGeneration": 3, "conditions": conditions(("False", "CheckFailed", "Stalled")),
-            "checkedAt": "2026-11-23T09:00:00Z", "httpStatus": 500, "durationMs": 12, "outcome": "Failed",
+            "checkedAt": "2026-11-23T09:00:00Z",
+            "state": r#"{"v": 1, "cause": {"generation": 3}, "outcome": "Failed", "httpStatus": 500}"#,
         },
     }));
     for (resource, expected) in [
@@ -158,7 +159,7 @@ ActionCheck shop/cart
 Ready:       False (CheckFailed) for 2m
 Message:     because
 Wanted:      GET cart/getCart, after deployment/tax
-Last call:   2m ago, HTTP status 500 after 12 ms: Failed
+Recorded:    2m ago, HTTP status 500: Failed
 Next step:   The response of the action is not as expected, and the operator does not repeat a POST or PUT: correct what the message names, then request a rerun with connect-operator rerun, change the spec, or have the deployment in spec.deploymentRef applied again.
              p rerun check/cart --namespace shop
 ",
@@ -220,8 +221,10 @@ fn forest() -> Vec<Resource> {
     oms["spec"] = json!({"projectRef": {"name": "nowhere"}, "suspend": true});
     let mut after = named("after-tax");
     after["spec"] = json!({"deploymentRef": {"name": "tax"}, "projectRef": {"name": "shop"}});
-    after["status"] =
-        json!({"observedGeneration": 3, "conditions": conditions(("True", "CheckPassed", "")), "httpStatus": 200});
+    after["status"] = json!({
+        "observedGeneration": 3, "conditions": conditions(("True", "CheckPassed", "")),
+        "state": r#"{"v": 1, "cause": {"generation": 3}, "outcome": "Passed", "httpStatus": 200}"#,
+    });
     let mut of_project = named("of-project");
     of_project["spec"] = json!({"projectRef": {"name": "shop"}});
     let mut other = named("tax");

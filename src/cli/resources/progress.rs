@@ -176,7 +176,7 @@ mod tests {
             ("now", "True CheckPassed", "ready: CheckPassed: because"),
             ("now", "False CheckFailing", "failed: CheckFailing: because"),
         ] {
-            let more = json!({"checkedFor": {"generation": 3, "rerunRequest": request}}).to_string();
+            let more = json!({"handledRerunRequest": request}).to_string();
             let goal = Goal::Handled { change: Change::Rerun, value: "now" };
             assert_eq!(shown(goal, &check(&status(main, &more))), expected, "{request} {main}");
         }

@@ -32,16 +32,16 @@ pub(super) async fn call(prepared: Prepared, started: Timestamp) -> Result {
         Ok(answer) => answer,
         Err(error) => {
             let outcome = if error.failure == Failure::NotSent { CheckOutcome::NotSent } else { CheckOutcome::Failed };
-            return Result { outcome, http_status: None, duration: None, message: sentence(&error) };
+            return Result { outcome, http_status: None, message: sentence(&error) };
         }
     };
-    let (http_status, duration) = (Some(answer.status.as_u16()), Some(answer.duration));
+    let http_status = Some(answer.status.as_u16());
     // It costs some milliseconds at most: the size of both is bounded.
     let (outcome, message) = match expected.evaluate(&answer, &masker) {
         Ok(()) => (CheckOutcome::Passed, AS_EXPECTED.to_owned()),
         Err(why) => (CheckOutcome::Failed, why),
     };
-    Result { outcome, http_status, duration, message }
+    Result { outcome, http_status, message }
 }
 
 #[cfg(test)]

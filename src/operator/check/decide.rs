@@ -5,7 +5,7 @@ use std::time::Duration;
 use clock::{between, later};
 use jiff::Timestamp;
 
-use crate::crd::{ActionCheckStatus, CheckOutcome, CheckedFor};
+use crate::crd::{CheckOutcome, CheckedFor, LastCall};
 
 /// Pause before a call is tried again that did not leave.
 pub const NOT_SENT_AGAIN: Duration = Duration::from_mins(1);
@@ -36,32 +36,42 @@ pub enum Step {
     Held,
 }
 
-/// Decides from what the status records of the last call.
-pub fn decide(status: &ActionCheckStatus, wanted: &DesiredCall, now: Timestamp) -> Step {
-    let known = status.checked_for.as_ref().is_some_and(|checked| is_same(checked, &wanted.cause));
-    let outcome = status.outcome.filter(|_| known);
-    match (wanted.suspended, unsuspended(status, outcome, wanted, now)) {
+/// Decides from what is known of the last call. `at`: when it was about to be sent.
+pub fn decide(last: Option<&LastCall>, at: Timestamp, wanted: &DesiredCall, now: Timestamp) -> Step {
+    let outcome = last.filter(|call| is_same(&call.cause, &wanted.cause)).map(|call| call.outcome);
+    match (wanted.suspended, unsuspended(outcome, at, wanted, now)) {
         (true, Step::Send) if matches!(outcome, None | Some(CheckOutcome::Sent)) => Step::Held,
         (true, Step::Send | Step::NoOp(_)) => Step::NoOp(None),
         (_, step) => step,
     }
 }
 
-fn unsuspended(
-    status: &ActionCheckStatus,
-    outcome: Option<CheckOutcome>,
-    wanted: &DesiredCall,
-    now: Timestamp,
-) -> Step {
+fn unsuspended(outcome: Option<CheckOutcome>, at: Timestamp, wanted: &DesiredCall, now: Timestamp) -> Step {
     let Some(outcome) = outcome else { return Step::Send };
     match (outcome, wanted.writes) {
         (CheckOutcome::Sent, true) => Step::Lost,
         (CheckOutcome::Passed | CheckOutcome::Failed, true) => Step::NoOp(None),
-        (CheckOutcome::NotSent, _) => due(status, NOT_SENT_AGAIN.min(wanted.interval), now),
         // Repeating a read is harmless.
         (CheckOutcome::Sent, false) => Step::Send,
-        (CheckOutcome::Passed | CheckOutcome::Failed, false) => due(status, wanted.interval, now),
+        (outcome, _) => due(at, pause(outcome, wanted.interval), now),
     }
+}
+
+/// Returns the pause after a call with this outcome, if it is repeated.
+fn pause(outcome: CheckOutcome, interval: Duration) -> Duration {
+    if outcome == CheckOutcome::NotSent { NOT_SENT_AGAIN.min(interval) } else { interval }
+}
+
+/// Returns when this process takes the last call to have been sent, if it has sent none itself. The status names one that is up
+/// to an hour old, after which reads at the interval have found the same. They are continued where they would be, so that a
+/// restart sends no read early, and not all of them at once. A write is recorded each time.
+pub fn taken_over(last: &LastCall, recorded: Timestamp, wanted: &DesiredCall, now: Timestamp) -> Timestamp {
+    let pause = pause(last.outcome, wanted.interval);
+    let rounds = between(recorded, now).as_nanos().checked_div(pause.as_nanos()).unwrap_or_default();
+    if wanted.writes {
+        return recorded;
+    }
+    later(recorded, pause.saturating_mul(u32::try_from(rounds).unwrap_or(u32::MAX)))
 }
 
 /// Whether two causes are the same. The generation also grows when only `suspend` changes; the digest also changes when
@@ -73,8 +83,7 @@ fn is_same(one: &CheckedFor, two: &CheckedFor) -> bool {
     same_spec && rest(one) == rest(two)
 }
 
-fn due(status: &ActionCheckStatus, pause: Duration, now: Timestamp) -> Step {
-    let last = status.checked_at.as_ref().map_or(Timestamp::UNIX_EPOCH, |at| at.0);
+fn due(last: Timestamp, pause: Duration, now: Timestamp) -> Step {
     // The wait never exceeds the pause, even if the clock was set back.
     match between(now, later(last.min(now), pause)) {
         Duration::ZERO => Step::Send,
@@ -96,6 +105,10 @@ mod tests {
         let deployment_applied_at = applied.map(|second| Time(at(second)));
         let deployment_digest = digest.map(str::to_owned);
         CheckedFor { generation, deployment_digest, deployment_applied_at, ..CheckedFor::default() }
+    }
+
+    fn last(cause: &CheckedFor, outcome: CheckOutcome) -> LastCall {
+        LastCall { cause: cause.clone(), outcome, http_status: None, trace_id: None }
     }
 
     #[test]
@@ -120,36 +133,46 @@ mod tests {
             ("applied again", Some(&cause(1, Some("a"), Some(6))), Some(Failed), true, 101, Step::Send),
             ("after nothing before", Some(&cause(1, None, None)), Some(Passed), true, 101, Step::Send),
         ] {
-            let checked_at = Some(Time(at(100)));
-            let checked_for = checked_for.cloned();
-            let status = ActionCheckStatus { checked_at, checked_for, outcome, ..ActionCheckStatus::default() };
+            let last = outcome.zip(checked_for).map(|(outcome, cause)| last(cause, outcome));
             let wanted = DesiredCall { cause: first.clone(), writes, interval: 5 * minute, suspended: false };
-            assert_eq!(decide(&status, &wanted, at(now)), expected, "{case}");
+            assert_eq!(decide(last.as_ref(), at(100), &wanted, at(now)), expected, "{case}");
             let held = match expected {
                 Step::Send if !matches!(outcome, Some(Passed | Failed | NotSent)) || case.starts_with("other") => {
                     Step::Held
                 }
-                Step::Send if status.checked_for.as_ref().is_some_and(|for_| !is_same(for_, &first)) => Step::Held,
+                Step::Send if last.as_ref().is_some_and(|last| !is_same(&last.cause, &first)) => Step::Held,
                 Step::Send | Step::NoOp(_) => Step::NoOp(None),
                 other => other,
             };
             let suspended = DesiredCall { suspended: true, ..wanted };
-            assert_eq!(decide(&status, &suspended, at(now)), held, "{case}, suspended");
+            assert_eq!(decide(last.as_ref(), at(100), &suspended, at(now)), held, "{case}, suspended");
         }
     }
 
     #[test]
     fn a_call_that_did_not_leave_is_tried_again_at_a_shorter_interval_of_the_user() {
-        let status = ActionCheckStatus {
-            checked_at: Some(Time(at(100))),
-            checked_for: Some(cause(1, None, None)),
-            outcome: Some(CheckOutcome::NotSent),
-            ..ActionCheckStatus::default()
-        };
+        let last = last(&cause(1, None, None), CheckOutcome::NotSent);
         let interval = Duration::from_secs(30);
         let wanted = DesiredCall { cause: cause(1, None, None), writes: false, interval, suspended: false };
-        assert_eq!(decide(&status, &wanted, at(110)), Step::NoOp(Some(Duration::from_secs(20))));
-        assert_eq!(decide(&status, &wanted, at(130)), Step::Send);
+        assert_eq!(decide(Some(&last), at(100), &wanted, at(110)), Step::NoOp(Some(Duration::from_secs(20))));
+        assert_eq!(decide(Some(&last), at(100), &wanted, at(130)), Step::Send);
+    }
+
+    #[test]
+    fn after_a_restart_reads_go_on_where_they_were_and_none_is_sent_early() {
+        let interval = Duration::from_mins(5);
+        for (case, outcome, writes, now, expected) in [
+            ("the recorded read was the last", CheckOutcome::Passed, false, 399, 100),
+            ("others found the same since", CheckOutcome::Passed, false, 3_000, 2_800),
+            ("one is due", CheckOutcome::Failed, false, 700, 700),
+            ("not sent, every minute", CheckOutcome::NotSent, false, 230, 220),
+            ("a clock that was set back", CheckOutcome::Passed, false, 10, 100),
+            ("a write is always recorded", CheckOutcome::NotSent, true, 3_000, 100),
+        ] {
+            let last = last(&cause(1, None, None), outcome);
+            let wanted = DesiredCall { cause: cause(1, None, None), writes, interval, suspended: false };
+            assert_eq!(taken_over(&last, at(100), &wanted, at(now)), at(expected), "{case}");
+        }
     }
 
     #[test]
@@ -163,14 +186,10 @@ mod tests {
             ("a change", CheckedFor { generation: 2, spec_digest: asked("s2"), ..first.clone() }, Step::Send),
             ("another rerun", CheckedFor { rerun_request: asked("now"), ..first.clone() }, Step::Send),
         ] {
-            let status = ActionCheckStatus {
-                checked_for: Some(first.clone()),
-                outcome: Some(CheckOutcome::Passed),
-                ..ActionCheckStatus::default()
-            };
+            let last = last(&first, CheckOutcome::Passed);
             let wanted =
                 DesiredCall { cause: wanted, writes: true, interval: Duration::from_mins(5), suspended: false };
-            assert_eq!(decide(&status, &wanted, at(100)), expected, "{case}");
+            assert_eq!(decide(Some(&last), at(0), &wanted, at(100)), expected, "{case}");
         }
     }
 }

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use connect_api::trace;
+use jiff::Timestamp;
 use kube::ResourceExt;
 use kube::api::Api;
 
@@ -22,7 +23,7 @@ use self::act::Prepared;
 use self::decide::{DesiredCall, Step};
 use self::expect::Expected;
 pub(super) use self::observe::spec_digest;
-use crate::crd::{ActionCheck, ActionCheckStatus};
+use crate::crd::{ActionCheck, ActionCheckStatus, CheckOutcome, LastCall};
 use crate::operator::cluster::objects::patch;
 use crate::operator::context::{Context, OTHER_SHARD_AGAIN};
 use crate::operator::object_ref::ObjectRef;
@@ -69,6 +70,7 @@ pub async fn reconcile(object: Arc<ActionCheck>, context: Arc<Context>) -> Recon
 pub fn gone(context: &Context, object_ref: &ObjectRef) {
     context.requeue_timers.set(object_ref, None);
     context.references.forget(object_ref);
+    context.memory.checks.forget(object_ref);
 }
 
 /// When to reconcile again, and the outcome of the reconcile.
@@ -125,12 +127,29 @@ impl Reconciler<'_> {
         let (writes, interval) = (spec.method.writes(), spec.effective_interval());
         let wanted = DesiredCall { cause, writes, interval, suspended: spec.suspend };
         let before = self.status();
-        match decide::decide(&before, &wanted, context.clock.now()) {
-            Step::NoOp(again) => Ok(self.report(&status::ready_condition(&before, writes), again).await?),
+        let unreadable = |why| ConditionUpdate::new(Reason::InternalError, why);
+        let last = before.last_call().map_err(unreadable)?;
+        let at = self.called_at(last.as_ref(), &before, &wanted);
+        match decide::decide(last.as_ref(), at, &wanted, context.clock.now()) {
+            Step::NoOp(again) => {
+                let condition = status::ready_condition(&before.conditions, last.as_ref(), writes);
+                Ok(self.report(&condition, again).await?)
+            }
             Step::Lost => Err(status::lost().into()),
             Step::Held => Err(status::held().into()),
             Step::Send => Ok(self.send(self.prepare().await?, &wanted).await?),
         }
+    }
+
+    /// Returns when the last call was about to be sent. This process remembers it, and the status names an earlier one.
+    fn called_at(&self, last: Option<&LastCall>, status: &ActionCheckStatus, wanted: &DesiredCall) -> Timestamp {
+        let (Some(last), Some(recorded)) = (last, &status.checked_at) else { return Timestamp::UNIX_EPOCH };
+        let checks = &self.context.memory.checks;
+        checks.get(self.object_ref).unwrap_or_else(|| {
+            let at = decide::taken_over(last, recorded.0, wanted, self.context.clock.now());
+            checks.insert(self.object_ref, at);
+            at
+        })
     }
 
     /// Returns everything that a call needs.
@@ -153,20 +172,25 @@ impl Reconciler<'_> {
 
     /// Sends one call. If it is a write, the intent to send is persisted first.
     async fn send(&self, prepared: Prepared, wanted: &DesiredCall) -> Result<Next, kube::Error> {
-        let started = self.context.clock.now();
-        let trace_id = trace::current().unwrap_or_else(trace::Id::random);
-        let sent = status::about_to_send(&self.status(), &wanted.cause, trace_id, started);
-        let object = if wanted.writes { self.write_intent(&sent).await? } else { Arc::clone(&self.object) };
+        let (context, writes, before) = (self.context, wanted.writes, self.status());
+        let started = context.clock.now();
+        let trace_id = Some(trace::current().unwrap_or_else(trace::Id::random).to_string());
+        let (cause, outcome) = (wanted.cause.clone(), CheckOutcome::Sent);
+        let call = LastCall { cause, outcome, http_status: None, trace_id };
+        let sent = if writes { status::about_to_send(&before, &call, started) } else { before };
+        let object = if writes { self.write_intent(&sent).await? } else { Arc::clone(&self.object) };
         let result = act::call(prepared, started).await;
-        let after = status::answered(&sent, &result, wanted.writes, self.context.clock.now());
-        let condition = status::ready_condition(&after, wanted.writes);
-        let written = if wanted.writes {
+        let (after, condition) = status::answered(&sent, (&call, started), &result, writes, context.clock.now());
+        let written = if writes {
             self.write_answer(object, &sent, &after, &condition).await?
         } else {
             self.write(&object, &after, &condition).await?
         };
+        // Not before: a read whose result was not written is sent again at once.
+        context.memory.checks.insert(self.object_ref, started);
         self.event(written, &condition);
-        let again = match decide::decide(&after, wanted, self.context.clock.now()) {
+        let last = LastCall { outcome: result.outcome, ..call };
+        let again = match decide::decide(Some(&last), started, wanted, context.clock.now()) {
             Step::NoOp(again) => again,
             Step::Send | Step::Lost | Step::Held => Some(Duration::ZERO),
         };
@@ -175,7 +199,7 @@ impl Reconciler<'_> {
 
     /// Persists the intent to send, and returns the object with it.
     async fn write_intent(&self, sent: &ActionCheckStatus) -> Result<Arc<ActionCheck>, kube::Error> {
-        let stored = match self.write(&self.object, sent, &status::ready_condition(sent, true)).await {
+        let stored = match self.write(&self.object, sent, &status::checking()).await {
             Ok(stored) => stored,
             // If only the response was lost, the next reconcile could not know that nothing was sent.
             Err(error) => match self.api.get_opt(&self.object_ref.name).await {
@@ -250,15 +274,13 @@ impl Reconciler<'_> {
 /// Whether the stored status is the intent of this reconcile: one of another operator has another trace id.
 fn is_intent(object: &ActionCheck, sent: &ActionCheckStatus) -> bool {
     object.status.as_ref().is_some_and(|status| {
-        // An API server with an older CRD drops the trace id.
-        (status.trace_id.is_none() || status.trace_id == sent.trace_id)
-            && (&status.checked_for, status.outcome, status.observed_generation)
-                == (&sent.checked_for, sent.outcome, sent.observed_generation)
+        (&status.state, &status.handled_rerun_request, status.observed_generation)
+            == (&sent.state, &sent.handled_rerun_request, sent.observed_generation)
     })
 }
 
 /// Returns the error for a dropped intent: an API server with an older CRD drops unknown fields, and then nothing would
 /// prevent a second call.
 fn dropped() -> kube::Error {
-    kube::Error::Service("the API server has not kept status.checkedFor: install the CRDs of this version".into())
+    kube::Error::Service("the API server has not kept status.state: install the CRDs of this version".into())
 }

@@ -67,14 +67,15 @@ pub(super) async fn frontend(context: &Context, namespace: &str, spec: &ActionCh
     Ok(spec.frontend.or(&found.frontend.unwrap_or_default()))
 }
 
-/// Returns the cause of a call, without the deployment that it follows. `last`: the cause of the last call.
-fn own_cause(object: &ActionCheck, last: Option<&CheckedFor>) -> CheckedFor {
+/// Returns the cause of a call, without the deployment that it follows.
+fn own_cause(object: &ActionCheck) -> CheckedFor {
     let request = reconcile::request(object, names::RERUN_REQUESTED_AT);
+    let handled = object.status.as_ref().and_then(|status| status.handled_rerun_request.clone());
     CheckedFor {
         generation: object.metadata.generation.unwrap_or_default(),
         spec_digest: Some(spec_digest(&object.spec)),
         // Removing the annotation requests nothing.
-        rerun_request: request.or_else(|| last.and_then(|cause| cause.rerun_request.clone())),
+        rerun_request: request.or(handled),
         ..CheckedFor::default()
     }
 }
@@ -90,8 +91,7 @@ pub(in crate::operator) fn spec_digest(spec: &ActionCheckSpec) -> String {
 
 /// Returns the cause that a call would have now.
 pub(super) async fn cause(context: &Context, namespace: &str, object: &ActionCheck) -> Result<CheckedFor, Stopped> {
-    let last = object.status.as_ref().and_then(|status| status.checked_for.as_ref());
-    let own = own_cause(object, last);
+    let own = own_cause(object);
     let Some(deployment) = &object.spec.deployment_ref else { return Ok(own) };
     let name = &deployment.name;
     let waits = |message| ConditionUpdate::new(Reason::DeploymentNotReady, message);

@@ -2,17 +2,20 @@
 
 use std::time::Duration;
 
-use connect_api::trace;
+use clock::later;
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-use crate::crd::{ActionCheckStatus, CheckOutcome, CheckedFor};
+use crate::crd::{ActionCheckStatus, CheckOutcome, LastCall};
 use crate::names;
 use crate::operator::reporting::conditions::{self, ConditionUpdate, Extra, whole_seconds};
 use crate::operator::reporting::reason::Reason;
 
 /// Message for a call that passed.
 pub const AS_EXPECTED: &str = "The action answered as expected";
+
+/// `checkedAt` is written again after this time, although a read has found the same: writing it each time would be wasteful.
+const CHECK_WORTH_WRITING: Duration = Duration::from_hours(1);
 
 /// The result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,19 +24,18 @@ pub struct Result {
     pub outcome: CheckOutcome,
     /// HTTP status, if there was an answer.
     pub http_status: Option<u16>,
-    /// How long the answer took, if there was one.
-    pub duration: Option<Duration>,
     /// A sentence for the condition.
     pub message: String,
 }
 
-/// Returns the `Ready` condition for the last call, derived from the status alone. `writes`: whether the call is a
-/// write, which is not repeated.
-pub fn ready_condition(status: &ActionCheckStatus, writes: bool) -> ConditionUpdate {
-    let reason = reason(status.outcome, writes);
+/// Returns the `Ready` condition for the last call. `before`: the conditions; `writes`: whether the call is a write, which is
+/// not repeated.
+pub fn ready_condition(before: &[Condition], last: Option<&LastCall>, writes: bool) -> ConditionUpdate {
+    let outcome = last.map(|call| call.outcome);
+    let reason = reason(outcome, writes);
     // The existing condition has the whole message as long as it is about this call.
-    let before = status.conditions.iter().find(|it| it.type_ == names::READY && it.reason == reason.as_str());
-    let message = match (before, status.outcome, status.http_status) {
+    let before = before.iter().find(|it| it.type_ == names::READY && it.reason == reason.as_str());
+    let message = match (before, outcome, last.and_then(|call| call.http_status)) {
         (Some(before), ..) => before.message.clone(),
         (None, Some(CheckOutcome::Passed), _) => AS_EXPECTED.to_owned(),
         (None, _, Some(http)) => format!("The last answer, with status {http}, was not as expected"),
@@ -62,41 +64,42 @@ pub fn lost() -> ConditionUpdate {
     ConditionUpdate::new(Reason::AnswerLost, message)
 }
 
-/// Returns the status from before a call, from which a later reconcile knows that it may have been sent. `trace_id`: tells it
-/// from the same call of another operator, within the same second.
-pub fn about_to_send(
-    before: &ActionCheckStatus,
-    cause: &CheckedFor,
-    trace_id: trace::Id,
-    now: Timestamp,
-) -> ActionCheckStatus {
-    let status = ActionCheckStatus {
-        http_status: None,
-        duration_ms: None,
-        checked_at: Some(Time(whole_seconds(now))),
-        trace_id: Some(trace_id.to_string()),
-        checked_for: Some(cause.clone()),
-        outcome: Some(CheckOutcome::Sent),
-        ..before.clone()
-    };
-    with_condition(
-        &status,
-        &ConditionUpdate::new(Reason::Checking, "The action is being called"),
-        (cause.generation, false),
-        now,
-    )
+/// Returns the condition of a call in progress.
+pub fn checking() -> ConditionUpdate {
+    ConditionUpdate::new(Reason::Checking, "The action is being called")
 }
 
-/// Returns the status after a call.
-pub fn answered(sent: &ActionCheckStatus, result: &Result, writes: bool, now: Timestamp) -> ActionCheckStatus {
-    let status = ActionCheckStatus {
+/// Returns the status from before a write, from which a later reconcile knows that it may have been sent.
+pub fn about_to_send(before: &ActionCheckStatus, call: &LastCall, now: Timestamp) -> ActionCheckStatus {
+    let mut status = before.clone();
+    status.checked_at = Some(Time(whole_seconds(now)));
+    status.remember(call);
+    with_condition(&status, &checking(), (call.cause.generation, false), now)
+}
+
+/// Returns the status after a call that was sent at `at`, and its condition. `before`: for a write, that from before the call.
+pub fn answered(
+    before: &ActionCheckStatus,
+    (call, at): (&LastCall, Timestamp),
+    result: &Result,
+    writes: bool,
+    now: Timestamp,
+) -> (ActionCheckStatus, ConditionUpdate) {
+    let call = LastCall {
+        outcome: result.outcome,
         http_status: result.http_status,
-        duration_ms: result.duration.map(|time| i64::try_from(time.as_millis()).unwrap_or(i64::MAX)),
-        outcome: Some(result.outcome),
-        ..sent.clone()
+        trace_id: None,
+        cause: call.cause.clone(),
     };
-    let condition = ConditionUpdate::new(reason(status.outcome, writes), result.message.clone());
-    with_condition(&status, &condition, (sent.observed_generation, false), now)
+    let mut status = before.clone();
+    status.remember(&call);
+    let condition = ConditionUpdate::new(reason(Some(result.outcome), writes), result.message.clone());
+    status = with_condition(&status, &condition, (call.cause.generation, false), now);
+    let is_recent = before.checked_at.as_ref().is_some_and(|last| at < later(last.0, CHECK_WORTH_WRITING));
+    if writes || !is_recent || status != *before {
+        status.checked_at = Some(Time(whole_seconds(at)));
+    }
+    (status, condition)
 }
 
 /// Returns the condition for a call that waits because of `suspend`.
@@ -112,13 +115,18 @@ pub fn with_condition(
     now: Timestamp,
 ) -> ActionCheckStatus {
     let extra = Extra::suspended(suspended);
-    let conditions = conditions::conditions(&before.conditions, condition, extra, generation, now);
+    let mut conditions = conditions::conditions(&before.conditions, condition, extra, generation, now);
+    // The schema has no place for it: all of them are of the generation of the status.
+    for condition in &mut conditions {
+        condition.observed_generation = None;
+    }
     ActionCheckStatus { observed_generation: generation, conditions, ..before.clone() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::crd::CheckedFor;
     use crate::operator::reporting::reason::ConditionState;
 
     #[test]
@@ -132,26 +140,44 @@ mod tests {
             (NotSent, true, ConditionState::Waiting),
             (Sent, true, ConditionState::Progressing),
         ] {
-            let status = ActionCheckStatus { outcome: Some(outcome), ..ActionCheckStatus::default() };
-            assert_eq!(ready_condition(&status, writes).reason.state(), state, "{outcome:?} {writes}");
+            let condition = ready_condition(&[], Some(&last(outcome)), writes);
+            assert_eq!(condition.reason.state(), state, "{outcome:?} {writes}");
         }
         assert_eq!(lost().reason.state(), ConditionState::Stalled);
     }
 
     #[test]
     fn the_intent_to_send_clears_the_earlier_answer() {
-        let before = ActionCheckStatus {
-            http_status: Some(200),
-            duration_ms: Some(5),
-            outcome: Some(CheckOutcome::Passed),
-            ..ActionCheckStatus::default()
+        let (sent, now) = (last(CheckOutcome::Sent), Timestamp::UNIX_EPOCH);
+        let mut before = ActionCheckStatus::default();
+        before.remember(&LastCall { http_status: Some(200), ..last(CheckOutcome::Passed) });
+        let status = about_to_send(&before, &sent, now);
+        assert_eq!((status.observed_generation, status.last_call()), (4, Ok(Some(sent))));
+    }
+
+    #[test]
+    fn rule_21_a_read_that_finds_the_same_changes_nothing_but_checked_at_once_an_hour() {
+        let found = |outcome, message: &str| Result { outcome, http_status: Some(200), message: message.to_owned() };
+        let at = |minutes: i64| Timestamp::from_second(60 * minutes).expect("a time in range");
+        let read = |before: &ActionCheckStatus, minutes, result: &Result| {
+            answered(before, (&last(CheckOutcome::Sent), at(minutes)), result, false, at(minutes)).0
         };
+        let first = read(&ActionCheckStatus::default(), 0, &found(CheckOutcome::Passed, "a"));
+        assert_eq!(first.checked_at, Some(Time(at(0))));
+        for (case, minutes, result, recorded) in [
+            ("the same", 59, found(CheckOutcome::Passed, "a"), None),
+            ("the same, an hour later", 60, found(CheckOutcome::Passed, "a"), Some(60)),
+            ("another outcome", 5, found(CheckOutcome::Failed, "a"), Some(5)),
+            ("another message", 5, found(CheckOutcome::Passed, "b"), Some(5)),
+        ] {
+            let after = read(&first, minutes, &result);
+            assert_eq!(after == first, recorded.is_none(), "{case}");
+            assert_eq!(after.checked_at, Some(Time(at(recorded.unwrap_or_default()))), "{case}");
+        }
+    }
+
+    fn last(outcome: CheckOutcome) -> LastCall {
         let cause = CheckedFor { generation: 4, ..CheckedFor::default() };
-        let sent = about_to_send(&before, &cause, trace::Id::random(), Timestamp::UNIX_EPOCH);
-        assert_eq!((sent.http_status, sent.duration_ms), (None, None));
-        assert_eq!(
-            (sent.outcome, sent.observed_generation, &sent.checked_for),
-            (Some(CheckOutcome::Sent), 4, &Some(cause))
-        );
+        LastCall { cause, outcome, http_status: None, trace_id: None }
     }
 }

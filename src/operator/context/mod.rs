@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clock::Clock;
+use jiff::Timestamp;
 use kube::runtime::events::EventType;
 use kube::{Client, Resource};
 
@@ -96,6 +97,8 @@ pub struct Memory {
     pub deployments: Memories<ConnectorDeployment>,
     /// Of each `ConnectorStaged`.
     pub staged: Memories<ConnectorStaged>,
+    /// When the last call of each `ActionCheck` was about to be sent.
+    pub checks: ObjectMap<Timestamp>,
     /// The last result of each project.
     pub projects: ObjectMap<Project>,
     /// How many reconciles of each resource in a row the API server refused something, or ended by a bug.
@@ -157,10 +160,15 @@ impl Context {
     /// Returns every resource that this process keeps anything for, in order, so that tests can compare it with what
     /// exists.
     pub fn object_refs(&self) -> BTreeSet<ObjectRef> {
-        let Memory { deployments, staged, projects, failures, shown } = &self.memory;
+        let Memory { deployments, staged, checks, projects, failures, shown } = &self.memory;
         let kept = [deployments.object_refs(), staged.object_refs(), projects.object_refs(), failures.object_refs()];
-        let others =
-            [shown.object_refs(), self.references.object_refs(), self.remotes.object_refs(), self.keys.object_refs()];
+        let others = [
+            shown.object_refs(),
+            checks.object_refs(),
+            self.references.object_refs(),
+            self.remotes.object_refs(),
+            self.keys.object_refs(),
+        ];
         kept.into_iter().chain(others).chain([self.requeue_timers.object_refs()]).flatten().collect()
     }
 

@@ -13,7 +13,7 @@ use crate::operator::reporting::reason::Reason;
 /// # Errors
 /// The condition for a state that this version does not understand.
 pub fn read(status: &ConnectorDeploymentStatus) -> Result<PersistedState, ConditionUpdate> {
-    let read = status.state.as_deref().map(state::read).transpose();
+    let read = status.state.as_deref().map(|text| state::read(text, state::ADOPT)).transpose();
     let state = read.map_err(|why| ConditionUpdate::new(Reason::InternalError, why))?.unwrap_or_default();
     let (id, handled_redeploy) = (status.id.clone(), status.handled_redeploy_request.clone());
     Ok(PersistedState { id, handled_redeploy, ..state })

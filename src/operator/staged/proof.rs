@@ -1,11 +1,13 @@
 //! What `spec.publishAfter` requires before a tag is published: the deployment and the checks that prove it. Pure.
 //!
 //! A proof is for one tag. The deployment shows from which tag it was created. A check shows for which deployment it
-//! was made: its `status.checkedFor` has the digest and the time of what the deployment had applied, and each redeploy
+//! was made: its status remembers the digest and the time of what the deployment had applied, and each redeploy
 //! changes both. So a check counts only if its `spec.deploymentRef` names that deployment. `observe.rs` reads the objects.
 
 use super::state::State;
-use crate::crd::{ActionCheck, CheckOutcome, ConnectorDeployment, ConnectorDeploymentStatus, ConnectorStagedSpec};
+use crate::crd::{
+    ActionCheck, CheckOutcome, ConnectorDeployment, ConnectorDeploymentStatus, ConnectorStagedSpec, LastCall,
+};
 use crate::names;
 use crate::operator::check::spec_digest;
 use crate::operator::deployment::state;
@@ -96,14 +98,14 @@ fn passed(check: &ActionCheck, deployment: &str, live: Option<&ConnectorDeployme
     let Some(status) = check.status.as_ref().filter(|_| check.metadata.deletion_timestamp.is_none()) else {
         return yet();
     };
-    let Some(made_for) = &status.checked_for else { return yet() };
+    let Ok(Some(LastCall { cause: made_for, outcome, .. })) = status.last_call() else { return yet() };
     // Suspending and resuming does not make another spec, and the call is not repeated.
     let same_spec = Some(made_for.generation) == check.metadata.generation
         || made_for.spec_digest.as_deref() == Some(&*spec_digest(&check.spec));
     let same = same_spec && made_for.deployment_digest == digest && made_for.deployment_applied_at == Some(at);
-    match status.outcome {
-        Some(CheckOutcome::Passed) if same => Ok(()),
-        Some(CheckOutcome::Failed) if same => Err("did not pass for this tag: see its status".to_owned()),
+    match outcome {
+        CheckOutcome::Passed if same => Ok(()),
+        CheckOutcome::Failed if same => Err("did not pass for this tag: see its status".to_owned()),
         _ => yet(),
     }
 }

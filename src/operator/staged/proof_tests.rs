@@ -48,11 +48,16 @@ fn check(patch: &Value) -> ActionCheck {
             "locale": "en-GB", "extensionVersion": "1.4.0", "deploymentRef": {"name": "preview"},
         },
         "status": {
-            "observedGeneration": 5, "outcome": "Passed",
-            "checkedFor": {"generation": 5, "deploymentDigest": DIGEST, "deploymentAppliedAt": AT},
+            "observedGeneration": 5, "state": {
+                "v": 1, "outcome": "Passed",
+                "cause": {"generation": 5, "deploymentDigest": DIGEST, "deploymentAppliedAt": AT},
+            },
         },
     });
     merge(&mut object, patch);
+    if object["status"].is_object() {
+        object["status"]["state"] = object["status"]["state"].to_string().into();
+    }
     serde_json::from_value(object).expect("it is a check")
 }
 
@@ -115,11 +120,11 @@ fn a_deployment_proves_a_tag_only_if_it_is_ready_with_exactly_that_tag() {
 fn a_check_proves_a_tag_only_if_it_passed_for_what_its_deployment_has_deployed() {
     const NOT_YET: &str = "has not passed for this tag yet";
     let after = |after: Value| json!({"spec": {"deploymentRef": after}});
-    let checked_for = |checked_for: Value| json!({"status": {"checkedFor": checked_for}});
-    let resumed = json!({"metadata": {"generation": 7}, "status": {"checkedFor": {"specDigest": digest()}}});
+    let checked_for = |checked_for: Value| json!({"status": {"state": {"cause": checked_for}}});
+    let resumed = json!({"metadata": {"generation": 7}, "status": {"state": {"cause": {"specDigest": digest()}}}});
     let mut edited = resumed.clone();
     merge(&mut edited, &json!({"spec": {"locale": "de-DE"}}));
-    let failed_before = json!({"status": {"outcome": "Failed", "checkedFor": {"deploymentDigest": "v1:bb"}}});
+    let failed_before = json!({"status": {"state": {"outcome": "Failed", "cause": {"deploymentDigest": "v1:bb"}}}});
     let another = after(json!({"name": "other"}));
     for (case, patch, expected) in [
         ("it passed", json!({}), ""),
@@ -131,8 +136,8 @@ fn a_check_proves_a_tag_only_if_it_passed_for_what_its_deployment_has_deployed()
         ("changed since its digest was stored", edited, NOT_YET),
         ("for other values", checked_for(json!({"deploymentDigest": "v1:bb"})), NOT_YET),
         ("for an earlier deployment", checked_for(json!({"deploymentAppliedAt": "2026-11-22T09:00:00Z"})), NOT_YET),
-        ("under way", json!({"status": {"outcome": "Sent"}}), NOT_YET),
-        ("failed", json!({"status": {"outcome": "Failed"}}), "did not pass for this tag"),
+        ("under way", json!({"status": {"state": {"outcome": "Sent"}}}), NOT_YET),
+        ("failed", json!({"status": {"state": {"outcome": "Failed"}}}), "did not pass for this tag"),
         ("failed for other values", failed_before, NOT_YET),
         ("being deleted", json!({"metadata": {"deletionTimestamp": AT}}), NOT_YET),
     ] {

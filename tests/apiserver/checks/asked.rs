@@ -7,7 +7,7 @@ use kube::Api;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use super::{CHECK, check, reading, until_reason};
+use super::{CHECK, check, last_call, reading, until_reason};
 use crate::manifests::with_spec;
 use crate::reported::{has, message};
 use crate::shop::{PROJECT, Shop, fast};
@@ -23,12 +23,12 @@ async fn ask_again(shop: &Shop, request: Option<&str>) {
 }
 
 fn remembered(check: &ActionCheck) -> Option<String> {
-    check.status.as_ref()?.checked_for.as_ref()?.rerun_request.clone()
+    check.status.as_ref()?.handled_rerun_request.clone()
 }
 
 async fn until_remembered(shop: &Shop, request: &str) -> ActionCheck {
     shop.until_object(CHECK, "the rerun is recorded", |object: &ActionCheck| {
-        let answered = object.status.as_ref().is_some_and(|status| status.http_status.is_some());
+        let answered = last_call(object).is_some_and(|call| call.http_status.is_some());
         answered && remembered(object).as_deref() == Some(request)
     })
     .await

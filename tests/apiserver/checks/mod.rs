@@ -5,7 +5,7 @@ mod asked;
 mod once;
 mod refused;
 
-use connect_operator::crd::{ActionCheck, CheckOutcome};
+use connect_operator::crd::{ActionCheck, CheckOutcome, LastCall};
 use serde_json::{Value, json};
 
 use crate::manifests::with_spec;
@@ -44,6 +44,10 @@ async fn until_reason(shop: &Shop, reason: &str) -> ActionCheck {
     shop.until_reason_of(CHECK, reason).await
 }
 
+pub(crate) fn last_call(check: &ActionCheck) -> Option<LastCall> {
+    check.status.as_ref().and_then(|status| status.last_call().expect("the operator reads what it writes"))
+}
+
 fn outcome(check: &ActionCheck) -> Option<CheckOutcome> {
-    check.status.as_ref().and_then(|status| status.outcome)
+    last_call(check).map(|call| call.outcome)
 }

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use clock::Clock;
+use clock::{Clock, later};
 use connect_operator::crd::{ActionCheck, CheckOutcome};
 use serde_json::json;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use super::{CHECK, check, outcome, reading, until_reason};
+use super::{CHECK, check, last_call, outcome, reading, until_reason};
 use crate::addresses;
 use crate::manifests::with_spec;
 use crate::patience::in_time;
@@ -71,9 +71,9 @@ async fn a_write_is_sent_once_for_each_generation_and_survives_a_restart() {
     let mut shop = Shop::open().await;
     shop.sandbox.apply(&check(&shop)).await.unwrap();
     let passed = until_reason(&shop, "CheckPassed").await;
-    let status = passed.status.clone().unwrap();
-    assert_eq!((status.http_status, status.outcome), (Some(200), Some(CheckOutcome::Passed)));
-    assert!(status.checked_at.is_some() && status.duration_ms.is_some());
+    let call = last_call(&passed).unwrap();
+    assert_eq!((call.http_status, call.outcome), (Some(200), CheckOutcome::Passed));
+    assert!(passed.status.unwrap().checked_at.is_some());
     assert_eq!(sent(&shop), 1);
 
     // A change outside the spec sends nothing, nor does another operator.
@@ -83,7 +83,7 @@ async fn a_write_is_sent_once_for_each_generation_and_survives_a_restart() {
     let change = json!({"spec": {"method": "PUT", "body": r#"{"variant": {"sku": "B2", "count": 2}}"#}});
     shop.sandbox.change(&check(&shop), &change).await.unwrap();
     let again = until_reason(&shop, "CheckPassed").await;
-    assert_eq!(again.status.unwrap().checked_for.unwrap().generation, 2);
+    assert_eq!(last_call(&again).unwrap().cause.generation, 2);
     assert_eq!((shop.calls("writeFrontasticActionPost"), shop.calls("writeFrontasticActionPut")), (1, 1));
 }
 
@@ -170,25 +170,22 @@ async fn a_check_after_a_deployment_is_sent_once_each_time_the_deployment_was_ap
     assert!(message(&waiting).contains("tax is missing") && has(&waiting, "Reconciling"));
     shop.put_token("first-token-of-the-shop").await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
-    let first = until_reason(&shop, "CheckPassed").await.status.unwrap().checked_for.unwrap();
+    let first = last_call(&until_reason(&shop, "CheckPassed").await).unwrap().cause;
     assert!(first.deployment_digest.is_some() && first.deployment_applied_at.is_some());
     assert_eq!(sent(&shop), 1);
 
     shop.put_token("second-token-of-the-shop").await;
     shop.until_object(CHECK, "sent for the second token", |object: &ActionCheck| {
-        let status = object.status.as_ref();
-        status.is_some_and(|status| {
-            status.outcome == Some(CheckOutcome::Passed) && status.checked_for.as_ref() != Some(&first)
-        })
+        last_call(object).is_some_and(|call| call.outcome == CheckOutcome::Passed && call.cause != first)
     })
     .await;
     assert_eq!(sent(&shop), 2);
 }
 
 #[tokio::test]
-async fn a_read_is_sent_at_its_interval() {
+async fn a_read_is_sent_at_its_interval_also_after_a_restart_and_recorded_once_an_hour() {
     let clock = Clock::stepped("2026-03-01T12:00:00Z".parse().unwrap());
-    let shop = Shop::with(quick(), clock).await;
+    let mut shop = Shop::with(quick(), clock).await;
     shop.sandbox.apply(&with_spec(reading(&shop), &json!({"interval": "1m"}))).await.unwrap();
     let checked_at = |object: &ActionCheck| object.status.as_ref().and_then(|status| status.checked_at.clone());
     until_reason(&shop, "CheckPassed").await;
@@ -197,14 +194,25 @@ async fn a_read_is_sent_at_its_interval() {
         shop.clock.step(Duration::from_secs(59));
         // A new generation is read immediately; a read that came too early would have arrived by then.
         shop.sandbox.change(&reading(&shop), &json!({"spec": {"locale": locale}})).await.unwrap();
-        let last = checked_at(&until_reason(&shop, "CheckPassed").await);
+        let recorded = checked_at(&until_reason(&shop, "CheckPassed").await);
         reads += 1;
         assert_eq!(shop.calls("readFrontasticAction"), reads, "no read before its interval");
         shop.clock.step(Duration::from_mins(1));
-        shop.until_object(CHECK, "the next read", |object: &ActionCheck| checked_at(object) != last).await;
         reads += 1;
-        assert_eq!(shop.calls("readFrontasticAction"), reads);
+        let called = async {
+            while shop.calls("readFrontasticAction") < reads {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        in_time(called).await.expect("the next read");
+        shop.kill_operator().await;
+        shop.start_operator();
+        assert_eq!(checked_at(&shop.api().get(CHECK).await.unwrap()), recorded, "it found the same");
     }
+    let last = checked_at(&shop.api().get(CHECK).await.unwrap());
+    let again = shop.until_object(CHECK, "recorded again", |object: &ActionCheck| checked_at(object) != last);
+    let again = checked_at(&meanwhile(&shop.clock, Duration::from_mins(1), again).await);
+    assert!(again.unwrap().0 >= later(last.unwrap().0, Duration::from_hours(1)));
 }
 
 #[tokio::test]

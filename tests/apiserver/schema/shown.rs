@@ -86,12 +86,9 @@ fn full_status_of_a_check() -> Value {
         "observedGeneration": 1,
         "conditions": [{"type": "Ready", "status": "True", "reason": "CheckPassed", "message": "as expected",
             "observedGeneration": 1, "lastTransitionTime": "2026-01-02T03:04:05Z"}],
-        "httpStatus": 200,
-        "durationMs": 12,
         "checkedAt": "2026-01-02T03:04:05Z",
-        "checkedFor": {"generation": 1, "specDigest": "ab12", "rerunRequest": "now", "deploymentDigest": "k1:abc",
-            "deploymentAppliedAt": "2026-01-02T03:04:00Z"},
-        "outcome": "Passed",
+        "handledRerunRequest": "now",
+        "state": "{}",
     })
 }
 

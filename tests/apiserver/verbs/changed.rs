@@ -5,7 +5,7 @@ use connect_operator::names;
 use serde_json::json;
 
 use super::{printed, run};
-use crate::checks::{CHECK, check};
+use crate::checks::{CHECK, check, last_call};
 use crate::rules::level;
 use crate::shop::Shop;
 
@@ -66,7 +66,7 @@ async fn a_rerun_calls_the_action_once_more() {
     let shop = Shop::open().await;
     shop.sandbox.apply(&check(&shop)).await.unwrap();
     shop.until_object(CHECK, "it passed", |check: &ActionCheck| {
-        check.status.as_ref().is_some_and(|status| status.http_status == Some(200))
+        last_call(check).is_some_and(|call| call.http_status == Some(200))
     })
     .await;
     let calls = || shop.calls("writeFrontasticActionPost");

@@ -2,7 +2,7 @@
 //! anything.
 
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
-use connect_operator::crd::{ConnectProjectStatus, ConnectorStagedStatus};
+use connect_operator::crd::{ActionCheckStatus, ConnectProjectStatus, ConnectorStagedStatus};
 use connect_operator::operator::deployment::state;
 use connect_operator::operator::values::digest::{Comparison, Digest};
 
@@ -19,9 +19,14 @@ pub(crate) fn status(data: &[u8]) {
     assert_eq!(state::read(&read).expect("it was written"), state);
 }
 
-/// A state of a staged connector: what can be read is read again as it was written.
+/// A state of a staged connector or of a check: what can be read is read again as it was written.
 fn state(data: &[u8]) {
     let text = std::str::from_utf8(data).ok().map(str::to_owned);
+    let mut check = ActionCheckStatus { state: text.clone(), ..ActionCheckStatus::default() };
+    if let Ok(Some(last)) = check.last_call() {
+        check.remember(&last);
+        assert_eq!(check.last_call(), Ok(Some(last)));
+    }
     let mut status = ConnectorStagedStatus { state: text, ..ConnectorStagedStatus::default() };
     if let Ok(state) = status.remembered() {
         status.remember(&state);

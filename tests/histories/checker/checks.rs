@@ -150,6 +150,20 @@ fn called(status: &Value) -> [&Value; 4] {
     ["checkedFor", "checkedAt", "outcome", "httpStatus"].map(|field| &status[field])
 }
 
+/// Returns a status with what it remembers of the last call among its members: its cause as `checkedFor`, and its result.
+pub(super) fn with_last_call(status: &Value) -> Value {
+    let mut status = status.clone();
+    let state = status["state"].as_str().and_then(|state| serde_json::from_str::<Value>(state).ok());
+    if let Some(mut state) = state {
+        status["checkedFor"] = state["cause"].take();
+        status["checkedFor"]["rerunRequest"] = status["handledRerunRequest"].clone();
+        for field in ["outcome", "httpStatus"] {
+            status[field] = state[field].take();
+        }
+    }
+    status
+}
+
 /// Returns what a recorded cause says about the deployment.
 pub(super) fn recorded_applied(checked_for: &Value) -> Applied {
     (checked_for["deploymentDigest"].clone(), checked_for["deploymentAppliedAt"].clone())
@@ -172,7 +186,7 @@ impl Checker {
             spec,
             suspended,
             rerun: object["metadata"]["annotations"][names::RERUN_REQUESTED_AT].clone(),
-            status: object["status"].clone(),
+            status: with_last_call(&object["status"]),
         };
         let status = version.status.clone();
         let future = status["observedGeneration"].as_i64() > Some(version.generation);

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::Checker;
-use super::checks::{applied, followed, passes, ready, recorded_applied, writes};
+use super::checks::{applied, followed, passes, ready, recorded_applied, with_last_call, writes};
 use crate::cluster::{Cluster, Key, Kind};
 use crate::frontend::Reply;
 use crate::users::PROJECT_NAME;
@@ -11,7 +11,7 @@ use crate::users::PROJECT_NAME;
 impl Checker {
     /// Returns what is not yet as it must be. `reply`: what the frontend answers now.
     pub(crate) fn unsettled_check(&self, cluster: &Cluster, object: &Value, reply: Reply) -> Option<String> {
-        let (metadata, spec, status) = (&object["metadata"], &object["spec"], &object["status"]);
+        let (metadata, spec, status) = (&object["metadata"], &object["spec"], &with_last_call(&object["status"]));
         let namespace = metadata["namespace"].as_str().unwrap_or_default();
         let life = self.checks.lives.get(metadata["uid"].as_str()?)?;
         let (_, now) = life.versions.last_key_value()?;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::Start::Checks;
 use super::{ONE, reports};
 use crate::checks::{CheckShape, stored};
-use crate::cluster::{Cluster, Key, Kind};
+use crate::cluster::{Cluster, Key, Kind, merge};
 use crate::frontend::{Called, Checking, REPLIES};
 use crate::history::Shape;
 use crate::interceptor::lock;
@@ -39,6 +39,17 @@ impl Simulation {
         self.check();
     }
 
+    /// Forges a call that a check records; with the cause of the last one, if there was one.
+    fn forge_last_call(&mut self, outcome: &str, more: &Value) {
+        let known = lock(&self.reach.cluster).get(&stored(0)).cloned().expect("the check exists");
+        let state = known["status"]["state"].as_str().and_then(|state| serde_json::from_str::<Value>(state).ok());
+        let mut state = state.unwrap_or_else(|| json!({"v": 1, "cause": {}}));
+        state["outcome"] = outcome.into();
+        let mut status = json!({"checkedAt": "2027-01-15T09:00:00Z", "state": state.to_string()});
+        merge(&mut status, more);
+        self.forge_check(&status);
+    }
+
     fn forge_check(&mut self, status: &Value) {
         let _ = lock(&self.reach.cluster).patch(&stored(0), &json!({"status": status}), true);
         self.check();
@@ -56,7 +67,7 @@ fn the_checker_reports_each_thing_that_a_check_must_not_do() {
     reports("a POST that was not recorded", Checks, "not recorded before", |it| it.forge_action(it.call_of(0, true)));
     reports("a POST that was recorded, for the cause of an earlier one", Checks, "called twice", |it| {
         let called = it.call_of(0, true);
-        it.forge_check(&json!({"outcome": "Sent", "checkedAt": "2027-01-15T09:00:00Z", "conditions": []}));
+        it.forge_last_call("Sent", &json!({"conditions": []}));
         it.forge_action(called);
     });
     reports("a host that is not allowed", Checks, "not allowed", |it| {
@@ -71,8 +82,7 @@ fn the_checker_reports_each_thing_that_a_check_must_not_do() {
         it.forge_action(it.call_of(1, false));
     });
     reports("a result without a call", Checks, "the result of a call that was not recorded", |it| {
-        let status = json!({"outcome": "Failed", "httpStatus": 500, "checkedAt": "2027-01-15T09:00:00Z"});
-        it.forge_check(&status);
+        it.forge_last_call("Failed", &json!({}));
     });
     reports("a generation that does not exist yet", Checks, "future generation", |it| {
         it.forge_check(&json!({"observedGeneration": 9}));
@@ -114,7 +124,7 @@ fn the_checker_reports_each_check_that_does_not_settle() {
         "it reports Checking instead of AnswerLost",
         |it| {
             let ready = json!({"type": "Ready", "status": "Unknown", "reason": "Checking"});
-            it.forge_check(&json!({"outcome": "Sent", "conditions": [ready]}));
+            it.forge_last_call("Sent", &json!({"conditions": [ready]}));
         },
     );
     reports(

@@ -34,7 +34,8 @@ pub const RERUN_REQUESTED_AT: &str = "connect-operator.io/rerun-requested-at";
 pub const REQUESTS: [&str; 4] = [RECONCILE_REQUESTED_AT, REDEPLOY_REQUESTED_AT, RETRY_REQUESTED_AT, RERUN_REQUESTED_AT];
 
 /// Default of `--allowed-action-hosts`: the hosts of frontends (contract section 11).
-pub const DEFAULT_ACTION_HOSTS: &str = "*.frontastic.live,*.frontastic.io,*.frontastic.rocks";
+pub const DEFAULT_ACTION_HOSTS: &str =
+    "*.frontastic.live,*.frontastic.io,*.frontastic.rocks,*.service.live,*.service.io,*.service.rocks";
 
 /// Default name of the Lease of an install. The replica that holds it leads.
 pub const LEASE: &str = "connect-operator";

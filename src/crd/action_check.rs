@@ -44,11 +44,8 @@ pub const DEFAULT_CHECK_TIMEOUT: Duration = Duration::from_secs(10);
     "!has(self.timeout) || (duration(self.timeout) >= duration('1s') && duration(self.timeout) <= duration('30s'))")
     .message("timeout must be 1s to 30s")
     .field_path(".timeout"))]
-#[x_kube(validation = Rule::new(
-    "has(self.projectRef) || (has(self.frontend) && \
-     (has(self.frontend.url) || (has(self.frontend.projectName) && has(self.frontend.companyName))))")
-    .message("name a frontend with frontend.url, or with frontend.projectName and frontend.companyName, or name with \
-        projectRef a ConnectProject that has spec.frontend"))]
+#[x_kube(validation = Rule::new("has(self.projectRef) || (has(self.frontend) && has(self.frontend.url))")
+    .message("name a frontend with frontend.url, or name with projectRef a ConnectProject that has spec.frontend"))]
 #[x_kube(validation = Rule::new("!has(self.body) || self.method != 'GET'")
     .message("body is for POST and PUT: leave it out, or choose another method")
     .field_path(".body"))]

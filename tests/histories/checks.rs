@@ -27,7 +27,7 @@ pub(crate) struct CheckShape {
     pub(crate) method: u8,
     /// Follows the deployment.
     pub(crate) after: bool,
-    /// By names, from the project, or one of two that are not allowed.
+    /// Its own, from the project, or one of two that are not allowed.
     pub(crate) host: u8,
     /// The expected answer: default, a member of the body, or a status.
     pub(crate) expect: u8,
@@ -42,7 +42,7 @@ impl CheckShape {
     fn spec(self) -> Value {
         let method = ["GET", "POST", "PUT"][usize::from(self.method) % 3];
         let frontend = [
-            json!({"projectName": "shop", "companyName": "example"}),
+            json!({"url": "https://shop-example.service.live"}),
             Value::Null,
             json!({"url": "https://shop.example.com"}),
             json!({"url": "http://127.0.0.1:8787"}),

@@ -134,7 +134,7 @@ impl Simulation {
             "projectKey": PROJECT,
             "region": "europe-west1.gcp",
             "credentialsSecretRef": {"name": "credentials"},
-            "frontend": {"projectName": "shop", "companyName": "example"},
+            "frontend": {"url": "https://shop-example.frontastic.live"},
         }});
         let mut cluster = lock(&self.reach.cluster);
         let within = |kind, name: &str| Key::new(kind, namespace, name);

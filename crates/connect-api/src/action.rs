@@ -25,11 +25,9 @@ use super::text::one_line;
 /// Maximum length of an invalid value that an error quotes, in characters.
 const LONGEST_QUOTE: usize = 64;
 
-/// The host, path and header names of one kind of frontend.
+/// The path and header names of one kind of frontend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preset {
-    /// Part of the host between `{projectName}-{companyName}.` and `{tld}`.
-    pub host: &'static str,
     /// Start of the path.
     pub prefix: &'static str,
     /// Name of the header with the locale.
@@ -45,7 +43,6 @@ pub struct Preset {
 impl Preset {
     /// The preset of the seed document (contract section 11).
     pub const SERVICE: Self = Self {
-        host: "service",
         prefix: "/service/action",
         locale: "service-locale",
         extension_version: "service-frontend-extension-version",
@@ -55,7 +52,6 @@ impl Preset {
 
     /// The default preset, as in the public description of the frontend API and in the official frontend client.
     pub const FRONTASTIC: Self = Self {
-        host: "frontastic",
         prefix: "/frontastic/action",
         locale: "frontastic-locale",
         extension_version: "commercetools-frontend-extension-version",
@@ -69,10 +65,12 @@ impl Preset {
         self.operations.get(at).copied()
     }
 
-    /// Returns `https://{projectName}-{companyName}.frontastic{tld}`, or the same with another host part.
-    /// [`super::hosts::AllowedHosts`] decides whether the result may be called, whatever the parts contain.
-    pub fn url(&self, project_name: &str, company_name: &str, tld: &str) -> String {
-        format!("https://{project_name}-{company_name}.{}{tld}", self.host)
+    /// Returns the preset that follows from the host of a URL: that of the host `{project}-{company}.service.{tld}` is
+    /// [`Self::SERVICE`], and that of every other host [`Self::FRONTASTIC`] (contract section 11).
+    pub fn of_host(url: &str) -> Self {
+        let url = Url::parse(url).ok();
+        let labels = url.iter().filter_map(Url::domain).flat_map(|host| host.split('.')).collect::<Vec<_>>();
+        if matches!(labels[..], [_, "service", "live" | "io" | "rocks"]) { Self::SERVICE } else { Self::FRONTASTIC }
     }
 }
 

@@ -102,9 +102,9 @@ struct Call {
     #[arg(long, help_heading = HEADING)]
     url: String,
 
-    /// Preset for the paths and header names of the frontend.
-    #[arg(long, help_heading = HEADING, value_enum, default_value = "frontastic")]
-    preset: Kind,
+    /// Preset for the paths and header names of the frontend. Default: the one that follows from the host of the URL.
+    #[arg(long, help_heading = HEADING, value_enum)]
+    preset: Option<Kind>,
 
     /// Locale of the call.
     #[arg(long, help_heading = HEADING, default_value = "en-GB")]
@@ -154,8 +154,9 @@ pub(in crate::cli) async fn run(arguments: Actions) -> Result<(), Failed> {
     let named = call.action.split_once('/').filter(|(namespace, name)| !namespace.is_empty() && !name.is_empty());
     let (namespace, name) = named.ok_or_else(|| wrong(format!("{}: write it as NAMESPACE/ACTION", call.action)))?;
     let preset = match call.preset {
-        Kind::Service => Preset::SERVICE,
-        Kind::Frontastic => Preset::FRONTASTIC,
+        Some(Kind::Service) => Preset::SERVICE,
+        Some(Kind::Frontastic) => Preset::FRONTASTIC,
+        None => Preset::of_host(&call.url),
     };
     // A user who passes a URL allows its host.
     let allowed = AllowedHosts::parse(host(&call.url).as_deref()).map_err(|bad| wrong(format!("--url: {bad}")))?;

@@ -5,9 +5,6 @@ use serde_json::value::RawValue;
 
 use crate::crd::{ActionCheckMethod, ActionCheckSpec, Frontend, FrontendPreset};
 
-/// Top-level part of a frontend's address if the spec names none.
-const DEFAULT_TLD: &str = ".live";
-
 /// A call, and its target.
 #[derive(Debug)]
 pub struct Desired {
@@ -25,21 +22,13 @@ pub struct Desired {
 /// # Errors
 /// What to change in the spec.
 pub fn from_spec(spec: &ActionCheckSpec, frontend: &Frontend, headers: Vec<ExtraHeader>) -> Result<Desired, String> {
-    let preset = match frontend.preset.unwrap_or_default() {
-        FrontendPreset::Service => Preset::SERVICE,
-        FrontendPreset::Frontastic => Preset::FRONTASTIC,
+    let Some(url) = frontend.url.clone() else {
+        return Err("frontend: neither this check nor its ConnectProject names one: give frontend.url".to_owned());
     };
-    let url = match (&frontend.url, &frontend.project_name, &frontend.company_name) {
-        (Some(url), ..) => url.clone(),
-        (None, Some(project), Some(company)) => {
-            let tld = frontend.tld.as_deref().unwrap_or(DEFAULT_TLD);
-            preset.url(project, company, tld)
-        }
-        _ => {
-            let message = "frontend: neither this check nor its ConnectProject names one: give url, or projectName and \
-                           companyName";
-            return Err(message.to_owned());
-        }
+    let preset = match frontend.preset {
+        Some(FrontendPreset::Service) => Preset::SERVICE,
+        Some(FrontendPreset::Frontastic) => Preset::FRONTASTIC,
+        None => Preset::of_host(&url),
     };
     let body = spec.body.as_deref().unwrap_or("{}").to_owned();
     let body = RawValue::from_string(body).map_err(|why| format!("body is not JSON: {why}"))?;
@@ -72,7 +61,7 @@ mod tests {
 
     fn spec(change: &Value) -> ActionCheckSpec {
         let mut spec = json!({
-            "frontend": {"projectName": "shop", "companyName": "example"},
+            "frontend": {"url": "https://shop-example.frontastic.live"},
             "action": {"namespace": "cart", "name": "addToCart"},
             "method": "POST", "locale": "en-GB", "extensionVersion": "1.4.0",
         });
@@ -88,14 +77,22 @@ mod tests {
     }
 
     #[test]
-    fn names_become_an_address_and_an_absent_body_an_empty_object() {
+    fn the_host_names_the_preset_and_an_absent_body_is_an_empty_object() {
         let plain = desired(&json!({})).expect("the spec is valid");
         assert_eq!((plain.url.as_str(), plain.preset), ("https://shop-example.frontastic.live", Preset::FRONTASTIC));
         assert!(matches!(&plain.action.method, ActionMethod::Post(body) if body.get() == "{}"));
-        let names = json!({"projectName": "shop", "companyName": "example", "preset": "Service", "tld": ".io"});
-        let service = desired(&json!({"frontend": names, "method": "GET"})).expect("the spec is valid");
-        assert_eq!((service.url.as_str(), service.preset), ("https://shop-example.service.io", Preset::SERVICE));
-        assert!(matches!(service.action.method, ActionMethod::Get));
+        for (frontend, expected) in [
+            (json!({"url": "https://shop-example.service.io"}), Preset::SERVICE),
+            (json!({"url": "https://shop-example.SERVICE.rocks:443/x"}), Preset::SERVICE),
+            (json!({"url": "https://shop-example.service.io", "preset": "Frontastic"}), Preset::FRONTASTIC),
+            (json!({"url": "http://127.0.0.1:8787", "preset": "Service"}), Preset::SERVICE),
+            (json!({"url": "http://127.0.0.1:8787"}), Preset::FRONTASTIC),
+            (json!({"url": "https://shop.service.example.com"}), Preset::FRONTASTIC),
+        ] {
+            let call = desired(&json!({"frontend": frontend, "method": "GET"})).expect("the spec is valid");
+            assert_eq!(call.preset, expected, "{frontend}");
+            assert!(matches!(call.action.method, ActionMethod::Get));
+        }
         let body = "{\"a\":  1.0}";
         let sent = desired(&json!({"body": body})).expect("the spec is valid");
         assert!(matches!(&sent.action.method, ActionMethod::Post(sent) if sent.get() == body));
@@ -104,7 +101,7 @@ mod tests {
     #[test]
     fn the_error_for_an_invalid_call_names_what_to_change() {
         for (case, change, expected) in [
-            ("no address", json!({"frontend": {}}), "projectName"),
+            ("no address", json!({"frontend": {}}), "give frontend.url"),
             ("a body for a GET", json!({"method": "GET", "body": "{}"}), "leave it out"),
             ("a body that is no JSON", json!({"body": "{a: 1}"}), "body is not JSON: key must be a string at line 1"),
         ] {

@@ -20,7 +20,7 @@ async fn a_host_that_is_not_allowed_is_not_called() {
         let seen = until_reason(&shop, "HostNotAllowed").await;
         assert!(has(&seen, "Stalled") && message(&seen).contains("--allowed-action-hosts"), "{}", message(&seen));
     }
-    let names = json!({"frontend": {"url": null, "projectName": "shop", "companyName": "example"}});
+    let names = json!({"frontend": {"url": "https://shop-example.frontastic.live"}});
     shop.sandbox.apply(&with_spec(check(&shop), &names)).await.unwrap();
     let seen = until_reason(&shop, "HostNotAllowed").await;
     assert!(message(&seen).contains("shop-example.frontastic.live"), "{}", message(&seen));

@@ -18,7 +18,7 @@ fn small(kind: &str, name: &str) -> Value {
             "apiVersion": "connect-operator.io/v1alpha1",
             "metadata": {"name": name},
             "spec": {
-                "frontend": {"projectName": "shop", "companyName": "example"},
+                "frontend": {"url": "https://shop-example.frontastic.live"},
                 "action": {"namespace": "cart", "name": "getCart"},
                 "method": "GET", "locale": "en-GB", "extensionVersion": "1.4.0",
             },

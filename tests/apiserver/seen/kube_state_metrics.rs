@@ -212,7 +212,7 @@ async fn kube_state_metrics_shows_every_metric_of_the_configuration() {
         r#"kube_connectordeployment_status_phase{name="full-by-key",phase="Failed"} 0"#,
         r#"kube_connectordeployment_status_ready_time{name="full-by-key",reason="SecretMissing",status="False"} 1.767323045e+09"#,
         r#"kube_clusterconnectproject_status_ready{reason="SecretMissing",status="False"} 0"#,
-        r#"kube_actioncheck_info{action="addToCart",deployment="full-by-key",name="check-by-names"} 1"#,
+        r#"kube_actioncheck_info{action="addToCart",deployment="full-by-key",name="check-of-project"} 1"#,
     ] {
         assert!(samples.contains(expected), "{expected} is not in\n{text}");
     }

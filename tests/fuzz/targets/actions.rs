@@ -10,12 +10,14 @@ pub(crate) fn actions(data: &[u8]) {
     let lines: Vec<_> = text.splitn(9, '\n').chain([""; 9]).take(9).collect();
     let &[project, company, tld, namespace, name, locale, page, header, value] = lines.as_slice() else { return };
     let frontends = AllowedHosts::parse(["*.service.live", "*.frontastic.live"]).expect("two patterns");
-    for preset in [Preset::SERVICE, Preset::FRONTASTIC] {
-        if let Ok(endpoint) = frontends.endpoint(&preset.url(project, company, tld)) {
+    for (preset, part) in [(Preset::SERVICE, "service"), (Preset::FRONTASTIC, "frontastic")] {
+        if let Ok(endpoint) = frontends.endpoint(&format!("https://{project}-{company}.{part}{tld}")) {
             let url = endpoint.url();
             assert!(url.scheme() == "https" && url.username().is_empty() && url.port().is_none(), "{url}");
             let host = url.host_str().expect("a host");
             assert!(host.ends_with(".service.live") || host.ends_with(".frontastic.live"), "{url}");
+            let is_service = Preset::of_host(url.as_str()) == Preset::SERVICE;
+            assert!(!is_service || host.ends_with(".service.live"), "{url}");
         }
         let action = Action {
             namespace: namespace.to_owned(),

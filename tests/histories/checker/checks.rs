@@ -23,7 +23,7 @@ use crate::frontend::{Called, Reply};
 /// How long a reconcile takes at most whose begin is not known, because its operator was stopped.
 const LONGEST_RECONCILE: Duration = Duration::from_mins(10);
 /// Hosts that the operator may call, all of them with https: `--allowed-action-hosts` has its default.
-const ALLOWED: [&str; 3] = [".frontastic.live", ".frontastic.io", ".frontastic.rocks"];
+const ALLOWED: [&str; 2] = [".frontastic.live", ".service.live"];
 
 /// Digest and time of what a deployment has applied.
 pub(super) type Applied = (Value, Value);

@@ -72,7 +72,7 @@ fn obstacles(cluster: &Cluster, namespace: &str, spec: &Value) -> Vec<&'static s
     if !spec["projectRef"].is_null() && get(Kind::Project, PROJECT_NAME).is_none() {
         obstacles.push("ProjectMissing");
     }
-    if !spec["frontend"]["url"].is_null() {
+    if spec["frontend"]["url"].as_str().is_some_and(|url| !url.ends_with(".service.live")) {
         obstacles.push("HostNotAllowed");
     }
     obstacles

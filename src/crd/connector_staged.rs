@@ -73,10 +73,10 @@ pub struct ConnectorStagedSpec {
     /// it has entries, the remote cannot make it empty again.
     #[schemars(schema_with = "regions")]
     pub supported_regions: Vec<String>,
-    /// Projects that may use the connector while it is private, each {region}:{projectKey}. Empty: only the creator's
-    /// project. Example: europe-west1.gcp:shop.
-    #[schemars(schema_with = "private_projects")]
-    pub private_projects: Vec<String>,
+    /// Projects that may use the connector while it is private, 512 at most. Empty: only the creator's project.
+    #[schemars(length(max = 512))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["region".into(), "projectKey".into()]))]
+    pub private_projects: Vec<PrivateProject>,
     /// URL of the documentation. If absent, the URL at the remote stays.
     #[schemars(length(min = 1, max = 2048))]
     pub documentation_url: Option<String>,
@@ -167,6 +167,31 @@ pub struct PublishAfter {
     pub check_refs: Vec<NamedRef>,
 }
 
+/// A project that may use a private connector.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PrivateProject {
+    /// Region of the project. Example: europe-west1.gcp.
+    #[schemars(length(min = 1, max = 64), regex(pattern = schema::REGION_PATTERN))]
+    pub region: String,
+    /// Key of the project. Example: shop.
+    #[schemars(length(min = 2, max = 36), regex(pattern = "^[a-zA-Z0-9_-]+$"))]
+    pub project_key: String,
+}
+
+impl PrivateProject {
+    /// Returns the project as the service names it.
+    pub fn word(&self) -> String {
+        format!("{}:{}", self.region, self.project_key)
+    }
+
+    /// Reads a project as the service names it.
+    pub fn parse(word: &str) -> Option<Self> {
+        let (region, project_key) = word.split_once(':')?;
+        Some(Self { region: region.to_owned(), project_key: project_key.to_owned() })
+    }
+}
+
 /// Source repository and tag.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StagedRepository {
@@ -204,22 +229,18 @@ pub enum PublishPolicy {
 }
 
 fn integration_types(_: &mut SchemaGenerator) -> Schema {
-    words(32, 64, "^[a-z0-9-]+$")
+    words("^[a-z0-9-]+$")
 }
 
 fn regions(_: &mut SchemaGenerator) -> Schema {
-    words(32, 64, schema::REGION_PATTERN)
-}
-
-fn private_projects(_: &mut SchemaGenerator) -> Schema {
-    words(512, 128, "^[a-zA-Z0-9._-]+:[a-zA-Z0-9_-]{2,36}$")
+    words(schema::REGION_PATTERN)
 }
 
 /// Returns the schema of a list of unique strings.
-fn words(most: u32, longest: u32, pattern: &str) -> Schema {
+fn words(pattern: &str) -> Schema {
     json_schema!({
-        "type": "array", "maxItems": most, "x-kubernetes-list-type": "set",
-        "items": {"type": "string", "minLength": 1, "maxLength": longest, "pattern": pattern},
+        "type": "array", "maxItems": 32, "x-kubernetes-list-type": "set",
+        "items": {"type": "string", "minLength": 1, "maxLength": 64, "pattern": pattern},
     })
 }
 

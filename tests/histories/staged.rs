@@ -84,7 +84,7 @@ fn spec(plan: Plan) -> Value {
         "creator": {"email": "dev@example.com", "company": format!("Company {words}")},
         "repository": {"url": REPOSITORY, "tag": TAGS[usize::from(plan.tag) % TAGS.len()]},
         "integrationTypes": if words % 2 == 0 { json!(["tax"]) } else { json!(["tax", "oms"]) },
-        "privateProjects": ["europe-west1.gcp:demo"],
+        "privateProjects": [{"region": "europe-west1.gcp", "projectKey": "demo"}],
         "preview": if plan.previewable { "Request" } else { "Never" },
         "publishPolicy": PUBLISH[usize::from(plan.publish) % PUBLISH.len()],
         "adoptionPolicy": if plan.adopt { "Adopt" } else { "Never" },

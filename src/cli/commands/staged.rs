@@ -12,7 +12,7 @@ use super::export::{Export, unique};
 use super::manifests::{print_manifests, report_skipped, with_keys};
 use super::project::Known;
 use super::{Failed, all, label};
-use crate::crd::ProjectRef;
+use crate::crd::{PrivateProject, ProjectRef};
 use crate::names;
 
 const EXAMPLES: &str = "\
@@ -85,14 +85,14 @@ fn spec(project: &ProjectRef, key: &str, staged: &ConnectorStaged) -> Value {
         spec["description"] = json!(staged.description);
     }
     let types: Vec<_> = staged.integration_types.iter().map(ToString::to_string).collect();
-    for (member, list) in [
-        ("integrationTypes", &types),
-        ("supportedRegions", &staged.supported_regions),
-        ("privateProjects", &staged.private_projects),
-    ] {
+    for (member, list) in [("integrationTypes", &types), ("supportedRegions", &staged.supported_regions)] {
         if !list.is_empty() {
             spec[member] = json!(list);
         }
+    }
+    let projects: Vec<_> = staged.private_projects.iter().filter_map(|word| PrivateProject::parse(word)).collect();
+    if !projects.is_empty() {
+        spec["privateProjects"] = json!(projects);
     }
     if let Some(url) = &staged.documentation_url {
         spec["documentationUrl"] = json!(url);
@@ -140,7 +140,8 @@ mod tests {
                     "projectRef": {"name": "shop"}, "key": "My_Kit", "name": "Kit", "description": "A kit",
                     "creator": {"email": "dev@example.com", "company": "Example"},
                     "repository": {"url": "https://example.com/kit.git", "tag": "v2"}, "integrationTypes": ["tax"],
-                    "supportedRegions": ["us-east-2.aws"], "privateProjects": ["us-east-2.aws:shop"],
+                    "supportedRegions": ["us-east-2.aws"],
+                    "privateProjects": [{"region": "us-east-2.aws", "projectKey": "shop"}],
                     "documentationUrl": "https://example.com", "preview": "Request", "adoptionPolicy": "Adopt", "suspend": true,
                 },
             })

@@ -92,7 +92,7 @@ fn the_next_step_of_a_tag_is_planned() {
     let after = r#"{"publishAfter": {"deploymentRef": {"name": "preview"}, "checkRefs": [{"name": "cart"}]}}"#;
     let draft = r#"{"status": "Draft", "alreadyListed": false}"#;
     let publishing = r#"{"status": "Processing", "alreadyListed": false}"#;
-    let private = r#"{"privateProjects": ["europe-west1.gcp:demo"]}"#;
+    let private = r#"{"privateProjects": [{"region": "europe-west1.gcp", "projectKey": "demo"}]}"#;
     // Changes of the spec; the tag whose preview was requested, if the staged connector is ours; tag and changes of the
     // record; then what is planned, why not, and a text about it.
     for (case, spec, previewed, tag, patch, action, reason, more) in [

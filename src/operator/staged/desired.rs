@@ -10,7 +10,7 @@ use connect_api::model::{
 };
 use sha2::{Digest as _, Sha256};
 
-use crate::crd::{ConnectorStagedSpec, PublishPolicy};
+use crate::crd::{ConnectorStagedSpec, PrivateProject, PublishPolicy};
 use crate::operator::values::digest::hex;
 
 /// Number of digits of a digest.
@@ -35,7 +35,7 @@ pub fn draft(spec: &ConnectorStagedSpec) -> ConnectorStagedDraft {
         },
         repository: Repository { url: spec.repository.url.clone(), tag: spec.repository.tag.clone() },
         supported_regions: spec.supported_regions.clone(),
-        private_projects: spec.private_projects.clone(),
+        private_projects: spec.private_projects.iter().map(PrivateProject::word).collect(),
         documentation_url: spec.documentation_url.clone(),
     }
 }

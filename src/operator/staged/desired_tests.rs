@@ -9,10 +9,15 @@ fn spec(change: &Value) -> ConnectorStagedSpec {
     let mut spec = json!({
         "projectRef": {"name": "shop"}, "key": "tax", "name": "Tax", "creator": {"email": "dev@example.com"},
         "repository": {"url": "https://example.com/tax.git", "tag": "1"},
-        "integrationTypes": ["tax", "oms"], "supportedRegions": ["a.b"], "privateProjects": ["a.b:one", "a.b:two"],
+        "integrationTypes": ["tax", "oms"], "supportedRegions": ["a.b"], "privateProjects": private(&["one", "two"]),
     });
     merge(&mut spec, change);
     serde_json::from_value(spec).expect("it is a spec")
+}
+
+/// Projects as a spec names them.
+fn private(keys: &[&str]) -> Value {
+    keys.iter().map(|key| json!({"region": "a.b", "projectKey": key})).collect()
 }
 
 fn record(change: &Value) -> Record {
@@ -64,7 +69,7 @@ fn each_difference_is_one_action_and_what_the_spec_leaves_out_is_none() {
         ("documentation", json!({"documentationUrl": docs}), documented),
         ("integration types", json!({"integrationTypes": []}), json!([types])),
         ("regions", json!({"supportedRegions": ["a.b", "c.d"]}), json!([regions])),
-        ("projects", json!({"privateProjects": ["a.b:two", "a.b:three"]}), projects),
+        ("projects", json!({"privateProjects": private(&["two", "three"])}), projects),
         ("a tag, with the same URL", json!({"repository": {"tag": "2"}}), json!([tag])),
         ("several, the repository last", json!({"repository": {"tag": "2"}, "name": "Taxes"}), json!([name, tag])),
     ] {

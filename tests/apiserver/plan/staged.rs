@@ -11,7 +11,7 @@ fn kit(spec: &Value) -> Value {
         "spec": {
             "projectRef": {"name": "shop"}, "key": "kit", "name": "Kit", "creator": {"email": "dev@example.com"},
             "repository": {"url": "https://github.com/example/demo-kit.git", "tag": "1.0.0"},
-            "privateProjects": ["europe-west1.gcp:demo"], "preview": "Request", "publishPolicy": "Private", "interval": "30s",
+            "privateProjects": [{"region": "europe-west1.gcp", "projectKey": "demo"}], "preview": "Request", "publishPolicy": "Private", "interval": "30s",
             "publishAfter": {"deploymentRef": {"name": NAME}},
         },
     });

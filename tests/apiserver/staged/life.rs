@@ -66,7 +66,7 @@ async fn all_differences_become_one_update_and_equal_fields_are_not_sent() {
             "creator": {"company": "Example", "noOfContributors": 3},
             "integrationTypes": ["oms", "tax"],
             "supportedRegions": ["europe-west1.gcp"],
-            "privateProjects": ["europe-west1.gcp:other"],
+            "privateProjects": [{"region": "europe-west1.gcp", "projectKey": "other"}],
             "repository": {"tag": "1.1.0"},
         }}),
     )

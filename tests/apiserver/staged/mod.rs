@@ -35,7 +35,7 @@ pub(crate) fn kit() -> Value {
             "creator": {"email": "dev@example.com"},
             "repository": {"url": REPOSITORY, "tag": "1.0.0"},
             "integrationTypes": ["tax"],
-            "privateProjects": ["europe-west1.gcp:demo"],
+            "privateProjects": [{"region": "europe-west1.gcp", "projectKey": "demo"}],
             "interval": "30s",
         },
     })

@@ -23,7 +23,7 @@ spec:
   name: Kit
   creator: {email: dev@example.com}
   repository: {url: "https://git.example.com/dev/kit.git", tag: v1}
-  privateProjects: [europe-west1.gcp:demo]
+  privateProjects: [{region: europe-west1.gcp, projectKey: demo}]
   integrationTypes: [tax]
   publishPolicy: Private
 YAML

@@ -25,7 +25,7 @@ use kube::ResourceExt;
 use serde::Deserialize;
 
 use super::Checker;
-use super::staged_spec::{content, is_as_wanted, reason_for};
+use super::staged_spec::{content, is_as_wanted, projects, reason_for};
 use crate::cluster::{Change, Cluster, Key, Kind};
 use crate::remote::{Arrived, StagedVerb};
 use crate::simulation::LIMIT;
@@ -369,7 +369,9 @@ impl Checker {
         let refused = match reason {
             // In one reading of the contract a connector is certified only once, even if it is requested again.
             "RequestRejected" => public && object.spec.publish_policy == PublishPolicy::Certified,
-            "CannotBeChanged" => public && object.spec.private_projects != record.private_projects,
+            "CannotBeChanged" => {
+                public && projects(&object.spec) != BTreeSet::from_iter(record.private_projects.iter().cloned())
+            }
             _ => false,
         };
         if refused {

@@ -57,7 +57,12 @@ pub(super) fn is_as_wanted(spec: &ConnectorStagedSpec, record: &Record) -> bool 
         && has_tag(spec, &record.repository)
         && set(&spec.integration_types) == types
         && set(&spec.supported_regions) == set(&record.supported_regions)
-        && set(&spec.private_projects) == set(&record.private_projects)
+        && projects(spec) == set(&record.private_projects)
+}
+
+/// Returns the projects of a spec as the service names them.
+pub(super) fn projects(spec: &ConnectorStagedSpec) -> BTreeSet<String> {
+    spec.private_projects.iter().map(|it| format!("{}:{}", it.region, it.project_key)).collect()
 }
 
 /// Returns everything in a record that users choose.

@@ -51,6 +51,11 @@ macro_rules! reasons {
                 match self { $(Self::$name => stringify!($name),)* }
             }
 
+            /// Reasons that say how the operator works inside, so that a later version may report another one instead. All
+            /// others are stable.
+            pub const UNSTABLE: &'static [Self] =
+                &[Self::Queued, Self::NotChecked, Self::CredentialsNotKept, Self::InternalError, Self::DeclarationsUnknown];
+
             /// Parses the `reason` of a condition. Returns `None` if this version does not know it.
             pub fn parse(word: &str) -> Option<Self> {
                 Self::ALL.iter().find(|reason| reason.as_str() == word).copied()

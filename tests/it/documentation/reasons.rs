@@ -45,7 +45,7 @@ fn the_page_of_conditions_lists_every_reason_that_the_code_uses() {
         let somewhere = kinds.iter().any(|(_, reasons)| reasons.contains(reason)) || verified.contains(reason);
         assert!(somewhere, "no table of docs/conditions.md lists {reason}: add it to those of its kinds");
     }
-    let mut parts = vec![("states", states()), ("Verified", beside("Verified", &verified))];
+    let mut parts = vec![("states", states()), ("stable", stable()), ("Verified", beside("Verified", &verified))];
     parts.extend(kinds.iter().map(|(kind, reasons)| (*kind, table(reasons))));
     assert_golden_parts("docs/conditions.md", &parts);
     let controllers = sources::all().iter().filter(|source| source.is_below("operator"));
@@ -112,6 +112,17 @@ fn states() -> String {
         writeln!(table, "| {name} | {meaning} | `{ready}` | {beside} | `{kstatus}` | {} |", argo_cd(state)).unwrap();
     }
     table
+}
+
+/// Says which reasons scripts may rely on.
+fn stable() -> String {
+    let unstable: Vec<_> = Reason::UNSTABLE.iter().map(|reason| format!("`{reason}`")).collect();
+    let (last, others) = unstable.split_last().expect("there are some");
+    format!(
+        "Reasons of `Ready` are stable: a later version neither renames one nor uses it for anything else, but it may add others.\n\
+         Not stable are {} and {last}, which say how the operator\nworks inside. Select those by their state.\n",
+        others.join(", ")
+    )
 }
 
 /// Formats the reasons of a kind, those of one state in each row.

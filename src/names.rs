@@ -4,10 +4,8 @@
 pub const GROUP: &str = "connect-operator.io";
 /// What the names of the operator's annotations begin with.
 pub const PREFIX: &str = "connect-operator.io/";
-/// API version of every kind.
-pub const VERSION: &str = "v1alpha1";
-/// Path of their OpenAPI document (Kubernetes API, "OpenAPI V3").
-pub const OPENAPI_PATH: &str = "/openapi/v3/apis/connect-operator.io/v1alpha1";
+/// Path of the OpenAPI documents of the group, one for each version (Kubernetes API, "OpenAPI V3").
+pub const OPENAPI_PATH: &str = "/openapi/v3/apis/connect-operator.io";
 /// Field manager of every write to the cluster.
 pub const FIELD_MANAGER: &str = "connect-operator";
 /// Field manager of the changes that a user makes with a command.

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use connect_api::model::{ConfigurationValue, Deployment, DeploymentType, RetryPolicy};
 use connect_api::paging;
+use kube::Resource as _;
 use serde_json::{Map, Value, json};
 
-use crate::crd::ProjectRef;
-use crate::names;
+use crate::crd::{ConnectorDeployment, ProjectRef};
 
 use super::manifests::{print_manifests, report_skipped, with_keys};
 use super::project::{Known, Project};
@@ -62,7 +62,7 @@ pub(super) fn manifests(project: &Known, deployments: &[&Deployment]) -> (Vec<Va
             manifests.push(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}}));
         }
         manifests.push(json!({
-            "apiVersion": format!("{}/{}", names::GROUP, names::VERSION),
+            "apiVersion": ConnectorDeployment::api_version(&()),
             "kind": "ConnectorDeployment",
             "metadata": {"name": name},
             "spec": spec,

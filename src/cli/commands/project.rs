@@ -7,7 +7,7 @@ use connect_api::Rate;
 use connect_api::api::DeploymentPaths;
 use connect_api::hosts::pattern_of;
 use connect_api::http::HttpConnect;
-use kube::Client;
+use kube::{Client, Resource as _};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
@@ -18,7 +18,6 @@ use crate::cli::reach::{PROJECT_OPTIONS, Reach, ReachError};
 use crate::cli::resources::{self, project_argument};
 use crate::crd::{ClusterConnectProject, ConnectProject, ProjectKind, ProjectRef};
 use crate::error_text::with_causes;
-use crate::names;
 use crate::operator::cluster::objects::secret;
 use crate::operator::kinds::project_object::ProjectObject;
 use crate::operator::object_ref::ObjectRef;
@@ -234,7 +233,7 @@ fn manifest(settings: &Settings, variable: impl Fn(&str) -> Option<String>) -> K
         }
     }
     let manifest = json!({
-        "apiVersion": format!("{}/{}", names::GROUP, names::VERSION),
+        "apiVersion": ConnectProject::api_version(&()),
         "kind": "ConnectProject",
         "metadata": {"name": name},
         "spec": spec,

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use connect_api::model::{ConnectorStaged, IsPreviewable};
 use connect_api::paging;
+use kube::Resource as _;
 use serde_json::{Value, json};
 
 use super::export::{Export, unique};
@@ -13,7 +14,6 @@ use super::manifests::{print_manifests, report_skipped, with_keys};
 use super::project::Known;
 use super::{Failed, all, label};
 use crate::crd::{PrivateProject, ProjectRef};
-use crate::names;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -64,7 +64,7 @@ fn manifests(project: &Known, found: &[ConnectorStaged]) -> (Vec<Value>, Vec<Str
             continue;
         };
         manifests.push(json!({
-            "apiVersion": format!("{}/{}", names::GROUP, names::VERSION),
+            "apiVersion": crate::crd::ConnectorStaged::api_version(&()),
             "kind": "ConnectorStaged",
             "metadata": {"name": unique(&label(key), &mut taken)},
             "spec": spec(&project.reference, key, staged),

@@ -4,9 +4,10 @@
 
 use connect_api::model::{ApplicationType, Connector, DeclaredApplication, DeclaredGlobal, SecuredKey, StandardKey};
 use connect_api::scopes::MANAGE_API_CLIENTS;
+use kube::Resource as _;
 
 use crate::cli::text::{plain, quoted};
-use crate::crd::{ProjectKind, ProjectRef};
+use crate::crd::{ConnectorDeployment, ProjectKind, ProjectRef};
 use crate::names;
 
 /// Mark of a value that the connector requires.
@@ -33,7 +34,7 @@ pub(super) fn manifests(connector: &Connector, project: &ProjectRef, name: &str)
     let (secured, plain) = entries(applications, connector.global_configuration.as_ref());
     text.object("Secret", "stringData:", name, &secured);
     text.object("ConfigMap", "data:", name, &plain);
-    text.line(0, &format!("apiVersion: {}/{}", names::GROUP, names::VERSION));
+    text.line(0, &format!("apiVersion: {}", ConnectorDeployment::api_version(&())));
     text.line(0, "kind: ConnectorDeployment");
     text.line(0, &format!("metadata: {{name: {}}}", scalar(name)));
     text.line(0, "spec:");
@@ -200,7 +201,6 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::crd::ConnectorDeployment;
 
     fn connector(change: &Value) -> Connector {
         let mut record = json!({"id": "9", "key": "tax", "version": 7, "name": "Tax"});

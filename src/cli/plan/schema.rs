@@ -13,8 +13,8 @@ const OF_EVERY_OBJECT: [&str; 3] = ["apiVersion", "kind", "metadata"];
 /// Returns what the API server would refuse about an object, as far as the schema tells; nothing for a kind without a CRD.
 pub(super) fn problems(kind: &str, object: &Value) -> Vec<String> {
     let mut problems = Vec::new();
-    let Some(schema) = schema(kind) else { return problems };
-    let served = format!("{}/{}", crate::names::GROUP, crate::names::VERSION);
+    let Some((version, schema)) = schema(kind) else { return problems };
+    let served = format!("{}/{version}", crate::names::GROUP);
     if object["apiVersion"] != served.as_str() {
         problems.push(format!("apiVersion: this version of the program knows {served} only"));
     }
@@ -29,10 +29,11 @@ pub(super) fn problems(kind: &str, object: &Value) -> Vec<String> {
     problems
 }
 
-fn schema(kind: &str) -> Option<Value> {
+/// Returns the version of a kind, and its schema.
+fn schema(kind: &str) -> Option<(String, Value)> {
     let crd = crd::all().into_iter().find(|crd| crd.spec.names.kind == kind)?;
     let version = crd.spec.versions.into_iter().next()?;
-    serde_json::to_value(version.schema?.open_api_v3_schema?).ok()
+    Some((version.name, serde_json::to_value(version.schema?.open_api_v3_schema?).ok()?))
 }
 
 fn check(value: &Value, schema: &Value, path: &str, problems: &mut Vec<String>) {

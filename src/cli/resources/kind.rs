@@ -127,8 +127,11 @@ impl ResourceType {
 /// Removes the API group, with or without its version, from `connectordeployments.v1alpha1.connect-operator.io`.
 fn without_group(word: &str) -> &str {
     let Some((plain, group)) = word.split_once('.') else { return word };
-    let version = group.strip_prefix(names::VERSION).and_then(|rest| rest.strip_prefix('.'));
-    if version.unwrap_or(group) == names::GROUP { plain } else { word }
+    let version = group.strip_suffix(names::GROUP);
+    let is_known = |version: &str| {
+        version.is_empty() || crate::crd::resources().iter().any(|kind| version == format!("{}.", kind.version))
+    };
+    if version.is_some_and(is_known) { plain } else { word }
 }
 
 /// An object of one of the types.

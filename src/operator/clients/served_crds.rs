@@ -4,8 +4,12 @@
 //! The check uses what most clusters let every account read: the OpenAPI document of the group, and its list of kinds. Reading
 //! a `CustomResourceDefinition` requires a cluster-wide right, which an operator of one namespace does not have.
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::{Client, ResourceExt};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinitionVersion;
+use kube::api::ApiResource;
+use kube::{Client, ResourceExt as _};
 use serde_json::Value;
 
 use crate::{crd, names};
@@ -25,32 +29,43 @@ pub fn is_not_told(error: &kube::Error) -> bool {
 /// # Errors
 /// Those of the API server.
 pub async fn missing(client: &Client) -> Result<Vec<String>, kube::Error> {
-    let request = http::Request::get(names::OPENAPI_PATH).body(Vec::new()).map_err(kube::Error::HttpError)?;
-    let document = match client.request::<Value>(request).await {
-        Ok(document) => document,
-        Err(kube::Error::Api(status)) if status.code == 404 => Value::Null,
-        Err(error) => return Err(error),
-    };
+    let mut documents = BTreeMap::new();
     let mut missing = Vec::new();
     for needed in crd::all() {
         let name = needed.name_any();
-        match schema_of(&document, &needed.spec.names.kind) {
-            None => missing.push(format!("CustomResourceDefinition {name} with version {}", names::VERSION)),
-            Some(served) => {
-                missing.extend(fields(&needed, served).into_iter().map(|field| format!("{name}: {field}")));
+        for version in &needed.spec.versions {
+            let document = match documents.entry(version.name.clone()) {
+                Entry::Occupied(read) => read.into_mut(),
+                Entry::Vacant(unread) => unread.insert(document(client, &version.name).await?),
+            };
+            match schema_of(document, &needed.spec.names.kind) {
+                None => missing.push(format!("CustomResourceDefinition {name} with version {}", version.name)),
+                Some(served) => {
+                    missing.extend(fields(version, served).into_iter().map(|field| format!("{name}: {field}")));
+                }
             }
         }
     }
     Ok(missing)
 }
 
-/// Returns whether the API server serves a kind with this plural.
+/// Reads the OpenAPI document of one version of the group; null: the API server serves no kind in that version.
+async fn document(client: &Client, version: &str) -> Result<Value, kube::Error> {
+    let path = format!("{}/{version}", names::OPENAPI_PATH);
+    let request = http::Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError)?;
+    match client.request(request).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(Value::Null),
+        answer => answer,
+    }
+}
+
+/// Returns whether the API server serves a kind.
 ///
 /// # Errors
 /// Those of the API server.
-pub async fn is_served(client: &Client, plural: &str) -> Result<bool, kube::Error> {
-    match client.list_api_group_resources(&format!("{}/{}", names::GROUP, names::VERSION)).await {
-        Ok(list) => Ok(list.resources.iter().any(|resource| resource.name == plural)),
+pub async fn is_served(client: &Client, kind: &ApiResource) -> Result<bool, kube::Error> {
+    match client.list_api_group_resources(&kind.api_version).await {
+        Ok(list) => Ok(list.resources.iter().any(|resource| resource.name == kind.plural)),
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
         Err(error) => Err(error),
     }
@@ -66,13 +81,11 @@ fn schema_of<'d>(document: &'d Value, kind: &str) -> Option<&'d Value> {
 }
 
 /// Returns the fields of the status and the spec that `served` lacks.
-fn fields(needed: &CustomResourceDefinition, served: &Value) -> Vec<String> {
+fn fields(needed: &CustomResourceDefinitionVersion, served: &Value) -> Vec<String> {
     let mut missing = Vec::new();
-    for version in needed.spec.versions.iter().filter(|version| version.name == names::VERSION) {
-        // What cannot be written as JSON is no schema, and needs no field.
-        let needed = serde_json::to_value(&version.schema).unwrap_or_default();
-        compare("", &needed["openAPIV3Schema"], served, &mut missing);
-    }
+    // What cannot be written as JSON is no schema, and needs no field.
+    let needed = serde_json::to_value(&needed.schema).unwrap_or_default();
+    compare("", &needed["openAPIV3Schema"], served, &mut missing);
     missing
 }
 
@@ -100,11 +113,11 @@ mod tests {
 
     #[test]
     fn a_field_that_the_served_kind_lacks_is_named() {
-        let needed = crd::all().remove(1);
-        let schema = needed.spec.versions[0].schema.clone().and_then(|schema| schema.open_api_v3_schema);
+        let needed = crd::all().remove(1).spec.versions.remove(0);
+        let schema = needed.schema.clone().and_then(|schema| schema.open_api_v3_schema);
         let mut schema = serde_json::to_value(schema).expect("a schema");
         schema["x-kubernetes-group-version-kind"] =
-            json!([{"group": names::GROUP, "kind": "ConnectorDeployment", "version": names::VERSION}]);
+            json!([{"group": names::GROUP, "kind": "ConnectorDeployment", "version": needed.name}]);
         let served = |schema: &Value| {
             let name = "io.connect-operator.v1alpha1.ConnectorDeployment";
             let document = json!({"components": {"schemas": {name: schema}}});

@@ -154,7 +154,7 @@ where
             // If the kind is not served, the operator is being removed, and no object names a project: a kind stays
             // until its last object is deleted.
             Err(kube::Error::Api(status))
-                if status.code == 404 && !served_crds::is_served(&context.client, &kind.plural).await? =>
+                if status.code == 404 && !served_crds::is_served(&context.client, &kind).await? =>
             {
                 return Ok(0);
             }

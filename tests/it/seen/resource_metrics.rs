@@ -89,7 +89,8 @@ fn every_kind_is_configured() {
     let mut kinds = BTreeSet::new();
     for resource in list(&configuration["spec"]["resources"]) {
         let of = &resource["groupVersionKind"];
-        assert_eq!((text(&of["group"]), text(&of["version"])), (names::GROUP.to_owned(), names::VERSION.to_owned()));
+        let served = crd::resources().into_iter().find(|it| it.kind == text(&of["kind"])).expect("a kind");
+        assert_eq!((text(&of["group"]), text(&of["version"])), (served.group, served.version));
         assert_eq!(resource["metricNamePrefix"], format!("kube_{}", text(&of["kind"]).to_lowercase()));
         kinds.insert(text(&of["kind"]));
     }

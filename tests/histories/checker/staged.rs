@@ -369,9 +369,7 @@ impl Checker {
         let refused = match reason {
             // In one reading of the contract a connector is certified only once, even if it is requested again.
             "RequestRejected" => public && object.spec.publish_policy == PublishPolicy::Certified,
-            "CannotBeChanged" => {
-                public && projects(&object.spec) != BTreeSet::from_iter(record.private_projects.iter().cloned())
-            }
+            "CannotBeChanged" => public && projects(&object.spec) != record.private_projects.iter().cloned().collect(),
             _ => false,
         };
         if refused {

@@ -124,7 +124,9 @@ fn a_secured_value_has_no_field_for_clear_text() {
             Some((_, "[]")) => (vec!["key", "valueFrom"], true),
             Some((_, "[].valueFrom")) => (vec!["secretKeyRef"], true),
             Some((_, "[].valueFrom.secretKeyRef")) => (vec!["key", "name", "optional"], true),
-            Some((_, "From[]")) => (vec!["prefix", "secretRef"], true),
+            _ if field.path.ends_with(".configurationFrom[]") => {
+                (vec!["applications", "configMapRef", "optional", "plainKeys", "prefix", "secretRef"], true)
+            }
             _ => (vec![], false),
         };
         // In a staged connector these are declarations too.

@@ -19,7 +19,9 @@ fn sample(schema: &Value, keys: &[&str]) -> Option<Value> {
         let Some(of_list) = schema["x-kubernetes-list-map-keys"].as_array() else { return Some(json!([item])) };
         let with_keys = |it: &&str| {
             let mut item = item.clone();
-            of_list.iter().for_each(|key| item[key.as_str().unwrap()] = json!(it));
+            for key in of_list {
+                item[key.as_str().unwrap()] = json!(it);
+            }
             item
         };
         return Some(keys.iter().map(with_keys).collect());

@@ -218,6 +218,7 @@ async fn what_is_scaffolded_from_the_environment_is_accepted() {
         pair("Secret", "demo-credentials"),
         pair("ConnectProject", "demo"),
         pair("Secret", "tax"),
+        pair("ConfigMap", "tax"),
         pair("ConnectorDeployment", "tax"),
     ];
     assert_eq!(kinds, expected);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::dev_server_of;
 use crate::manifests::documents;
 use crate::patience::timeout_option;
-use crate::shop::NAME;
+use crate::shop::{NAME, SECRET};
 
 #[tokio::test]
 async fn each_stage_of_the_promotion_example_becomes_live_as_its_overlay_says() {
@@ -34,7 +34,7 @@ async fn each_stage_of_the_promotion_example_becomes_live_as_its_overlay_says() 
             shop.sandbox.succeed(&arguments, &here.to_string()).await;
         }
         shop.put_credentials(client).await;
-        shop.put_token("first-token-of-the-shop").await;
+        shop.put_secret(SECRET, &[("API_TOKEN", "first-token-of-the-shop")]).await;
         let live = shop.until_reason("Deployed").await;
         assert_eq!(json!(live.spec.connector), connector, "{stage}");
         let status = json!(live.status);

@@ -27,7 +27,7 @@ async fn the_steps_of_getting_started_with_a_project_work_as_written() {
     let url = shop.dev.url();
     shell.write("project.yaml", &format!("{here}  apiUrl: {url}\n  authUrl: {url}\n"));
     shell.write("credentials.env", "clientId=dev-client\nclientSecret=dev-secret\n");
-    let fill_in = r#"sed -i 's/service.API_TOKEN: ""/service.API_TOKEN: first-token-of-the-shop/' tax.yaml"#;
+    let fill_in = r#"sed -i 's/API_TOKEN: ""/API_TOKEN: first-token-of-the-shop/' tax.yaml"#;
     let mut printed = String::new();
     for step in steps.iter().filter(|step| !step.text.contains("connect-operator run")) {
         for command in step.text.replace("KEY", "demo-connector").lines() {

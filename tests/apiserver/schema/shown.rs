@@ -85,7 +85,7 @@ fn full_status_of_a_check() -> Value {
     json!({
         "observedGeneration": 1,
         "conditions": [{"type": "Ready", "status": "True", "reason": "CheckPassed", "message": "as expected",
-            "observedGeneration": 1, "lastTransitionTime": "2026-01-02T03:04:05Z"}],
+            "lastTransitionTime": "2026-01-02T03:04:05Z"}],
         "checkedAt": "2026-01-02T03:04:05Z",
         "handledRerunRequest": "now",
         "state": "{}",
@@ -133,8 +133,8 @@ async fn kubectl_get_shows_the_columns() {
         (
             "acheck",
             "wide",
-            "NAME ACTION METHOD HTTP READY REASON LAST AGE MESSAGE",
-            "cart getCart GET 200 True CheckPassed _ _ as expected",
+            "NAME ACTION METHOD READY REASON LAST AGE MESSAGE",
+            "cart getCart GET True CheckPassed _ _ as expected",
         ),
     ] {
         let text = sandbox.succeed(&["get", resource, "--output", output], "").await;

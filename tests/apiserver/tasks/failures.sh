@@ -9,8 +9,7 @@ connect-operator status broken | grep 'connect-operator redeploy deployment/brok
 
 # A misspelt variable: plan shows it before anything is applied.
 connect-operator scaffold demo-connector --name tax --project shop > tax.yaml
-sed 's/# - key: LOG_LEVEL/- key: LOG_LEVLE/; s/#   value: "info"/  value: "info"/; s/# standardConfiguration/standardConfiguration/' \
-  tax.yaml > misspelt.yaml
+{ cat tax.yaml; echo '  configurations: [{applicationName: service, standardConfiguration: [{key: LOG_LEVLE, value: info}]}]'; } > misspelt.yaml
 fails connect-operator plan -f misspelt.yaml
 grep 'did you mean LOG_LEVEL?' failed
 kubectl apply -f misspelt.yaml

@@ -37,5 +37,5 @@ commit v2
 sed 's/tag: v1/tag: v2/' kit.yaml | kubectl apply -f -
 kubectl wait cst/kit --for=jsonpath='{.status.publishedTag}'=v2 --timeout "$PATIENCE"
 connect-operator tree staged/kit | grep 'ConnectorStaged/kit'
-connect-operator scaffold kit --project shop | grep 'key: LEVEL'
+connect-operator scaffold kit --project shop | grep 'LEVEL: "" # required'
 connect-operator staged export kit --project shop | grep 'suspend: true'

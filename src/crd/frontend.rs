@@ -27,12 +27,13 @@ pub struct Frontend {
 }
 
 impl Frontend {
-    /// Returns these fields, with those of `shared` in place of absent ones. A preset belongs to its URL.
+    /// Returns these fields, with those of `shared` in place of absent ones. Preset and path belong to
+    /// their URL.
     pub fn or(&self, shared: &Self) -> Self {
         Self {
             url: self.url.clone().or_else(|| shared.url.clone()),
             preset: self.preset.or(shared.preset.filter(|_| self.url.is_none())),
-            path: self.path.clone().or_else(|| shared.path.clone()),
+            path: self.path.clone().or_else(|| shared.path.clone().filter(|_| self.url.is_none())),
         }
     }
 }
@@ -59,7 +60,7 @@ mod tests {
         let url = json!({"url": "https://shop-example.frontastic.live"});
         for (case, own, expected) in [
             ("nothing", json!({}), shared.clone()),
-            ("a URL, and not the preset of another one", url.clone(), json!({"url": url["url"], "path": "/cart"})),
+            ("a URL, and not the preset and path of another one", url.clone(), url.clone()),
             (
                 "a preset",
                 json!({"preset": "Frontastic"}),

@@ -52,10 +52,10 @@ async fn exported_manifests_apply_without_changes_and_are_managed_once_their_val
     shop.clock.step(QUIET);
     let look = Patch::Merge(json!({"metadata": {"annotations": {names::RECONCILE_REQUESTED_AT: "now"}}}));
     api.patch(name, &PatchParams::default(), &look).await.unwrap();
-    shop.sandbox.until_reason(name, "ConfigurationInvalid").await;
+    shop.sandbox.until_reason(name, "SecretMissing").await;
     shop.clock.step(Duration::from_mins(10));
     assert_eq!(shop.sent(), [0, 0, 0]);
-    shop.put_secret(name, &[("API_TOKEN", "first-token-of-the-shop")]).await;
+    shop.put_secret(name, &[("service.API_TOKEN", "first-token-of-the-shop")]).await;
     shop.sandbox.until_reason(name, "Deployed").await;
     assert_eq!(shop.sent(), [0, 0, 0], "nothing is sent");
 }

@@ -1,10 +1,9 @@
 //! `adopt`: takes an existing deployment over, one step at a time, with what other commands do: export, apply, wait.
 
 use crate::cli::printing::tell;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use connect_api::model::Deployment;
 use connect_api::{ConnectApi as _, Selector};
 use kube::api::{DynamicObject, ListParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt as _};
@@ -72,12 +71,13 @@ pub(in crate::cli) async fn run(args: Adopt) -> Result<(), Failed> {
     if args.take_over {
         return take_over(&args).await;
     }
-    let (_, known) = args.project.client_and_manifest().await?;
-    let deployment = record(&args).await?;
+    let (client, known) = args.project.client_and_manifest().await?;
+    let selector = Selector::Key(args.key.clone());
+    let deployment = existing("deployment", selector.clone(), client.deployment(&selector).await?)?;
     let (manifests, _) = manifests(&known, &[&deployment]);
     if args.apply {
         let (client, namespace) = args.project.cluster().await?;
-        return apply(&args, (&manifests, &deployment), &client, &namespace).await;
+        return apply(&args, &manifests, &client, &namespace).await;
     }
     print_manifests(&manifests)?;
     if args.project.is_of_cluster() {
@@ -86,12 +86,7 @@ pub(in crate::cli) async fn run(args: Adopt) -> Result<(), Failed> {
     Ok(())
 }
 
-async fn apply(
-    args: &Adopt,
-    (manifests, record): (&[Value], &Deployment),
-    client: &Client,
-    namespace: &str,
-) -> Result<(), Failed> {
+async fn apply(args: &Adopt, manifests: &[Value], client: &Client, namespace: &str) -> Result<(), Failed> {
     let parameters = PatchParams::apply(names::COMMAND_FIELD_MANAGER);
     for manifest in manifests {
         let name = manifest["metadata"]["name"].as_str().unwrap_or_default();
@@ -109,13 +104,9 @@ async fn apply(
     }
     let object = resource_of(client, namespace, &args.key).await?;
     await_ready(client, namespace, &object.name_any(), args.timeout).await?;
-    let missing = missing(client, namespace, &object, record).await?;
-    if !missing.is_empty() {
-        tell!(
-            "Next: add the values of the deployment to the Secret {}, which lacks {}",
-            object.name_any(),
-            missing.join(", ")
-        );
+    let missing = missing(client, namespace, &object).await?;
+    for (secret, keys) in &missing {
+        tell!("Next: add the values of the deployment to the Secret {secret}, which lacks {}", keys.join(", "));
     }
     if args.project.is_of_cluster() {
         let start = if missing.is_empty() { "Next" } else { "Then" };
@@ -127,15 +118,11 @@ async fn apply(
 async fn take_over(args: &Adopt) -> Result<(), Failed> {
     let (client, namespace) = args.project.cluster().await?;
     let object = resource_of(&client, &namespace, &args.key).await?;
-    let record = record(args).await?;
-    let missing = missing(&client, &namespace, &object, &record).await?;
+    let missing = missing(&client, &namespace, &object).await?;
     if !missing.is_empty() {
-        let message = format!(
-            "the Secrets of {} lack {}: add the values of the deployment first",
-            object.name_any(),
-            missing.join(", ")
-        );
-        return Err(Failed::Argument(message));
+        let each = missing.iter().map(|(secret, keys)| format!("the Secret {secret} lacks {}", keys.join(", ")));
+        let all = each.collect::<Vec<_>>().join("; ");
+        return Err(Failed::Argument(format!("{all}: add the values of the deployment first")));
     }
     let name = object.name_any();
     let change = json!({
@@ -156,33 +143,38 @@ async fn resource_of(client: &Client, namespace: &str, key: &str) -> Result<Conn
     })
 }
 
-/// Returns the deployment.
-async fn record(args: &Adopt) -> Result<Deployment, Failed> {
-    let (client, _) = args.project.client_and_manifest().await?;
-    let selector = Selector::Key(args.key.clone());
-    existing("deployment", selector.clone(), client.deployment(&selector).await?)
-}
-
-/// Returns the keys of secured values that a deployment has, and for which neither the spec nor its Secrets have one.
+/// Returns the keys that the Secrets of a resource lack.
 async fn missing(
     client: &Client,
     namespace: &str,
     object: &ConnectorDeployment,
-    record: &Deployment,
-) -> Result<Vec<String>, Failed> {
-    let spec = &object.spec;
-    let single = spec.configurations.iter().map(|application| &application.values).chain(&spec.global_configuration);
-    let single = single.flat_map(|values| &values.secured_configuration).map(|value| value.key.clone());
-    let mut given: BTreeSet<String> = single.collect();
-    for from in &spec.configuration_from {
-        let Some(reference) = &from.secret_ref else { continue };
-        let found = secret::read(client, namespace, &reference.name).await.map_err(resources::Failed::from)?;
-        let prefix = from.prefix.as_deref().unwrap_or_default();
+) -> Result<BTreeMap<String, Vec<String>>, Failed> {
+    let spec = serde_json::to_value(&object.spec).map_err(|error| Failed::Argument(error.to_string()))?;
+    let mut needed = BTreeMap::<String, Vec<String>>::new();
+    references(&spec, &mut needed);
+    for (name, keys) in &mut needed {
+        let found = secret::read(client, namespace, name).await.map_err(resources::Failed::from)?;
         let data = found.and_then(|secret| secret.data).unwrap_or_default();
-        given.extend(data.into_keys().map(|key| format!("{prefix}{key}")));
+        keys.retain(|key| !data.contains_key(key));
     }
-    let global = record.global_configuration.iter().map(|global| &global.secured_configuration);
-    let lists = record.applications.iter().map(|application| &application.secured_configuration).chain(global);
-    let needed: BTreeSet<String> = lists.flatten().map(|value| value.key.clone()).collect();
-    Ok(needed.difference(&given).cloned().collect())
+    needed.retain(|_, keys| !keys.is_empty());
+    Ok(needed)
+}
+
+/// Collects the keys of each Secret that a spec names.
+fn references(spec: &Value, found: &mut BTreeMap<String, Vec<String>>) {
+    match spec {
+        Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+        Value::Object(members) => {
+            for (name, member) in members {
+                match (name.as_str(), member["name"].as_str(), member["key"].as_str()) {
+                    ("secretKeyRef", Some(secret), Some(key)) => {
+                        found.entry(secret.to_owned()).or_default().push(key.to_owned());
+                    }
+                    _ => references(member, found),
+                }
+            }
+        }
+        _ => {}
+    }
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use connect_api::model::{ConfigurationValue, Deployment, DeploymentType, RetryPolicy};
+use connect_api::model::{ConfigurationValue, Deployment, DeploymentType, RetryPolicy, SecuredValue};
 use connect_api::paging;
 use kube::Resource as _;
 use serde_json::{Map, Value, json};
@@ -58,7 +58,7 @@ pub(super) fn manifests(project: &Known, deployments: &[&Deployment]) -> (Vec<Va
         };
         let name = unique(&label(key), &mut taken);
         let spec = spec(&project.reference, &name, key, deployment);
-        if spec.get("configurationFrom").is_some() {
+        if spec.to_string().contains("secretKeyRef") {
             manifests.push(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}}));
         }
         manifests.push(json!({
@@ -81,7 +81,9 @@ fn spec(project: &ProjectRef, name: &str, key: &str, deployment: &Deployment) ->
         .applications
         .iter()
         .map(|application| {
-            let mut values = values(&application.standard_configuration);
+            let prefix = format!("{}.", application.application_name);
+            let mut values =
+                values(name, &prefix, &application.standard_configuration, &application.secured_configuration);
             values.insert("applicationName".into(), json!(application.application_name));
             if let Some(schedule) = &application.schedule {
                 values.insert("schedule".into(), json!(schedule));
@@ -102,14 +104,11 @@ fn spec(project: &ProjectRef, name: &str, key: &str, deployment: &Deployment) ->
         "managementPolicy": "ObserveOnly",
         "adoptionPolicy": "Adopt",
     });
-    let global = deployment.global_configuration.as_ref();
-    if let Some(global) = global.filter(|global| !global.standard_configuration.is_empty()) {
-        spec["globalConfiguration"] = Value::Object(values(&global.standard_configuration));
-    }
-    // The API does not return secured values.
-    let secured = deployment.applications.iter().any(|application| !application.secured_configuration.is_empty());
-    if secured || global.is_some_and(|global| !global.secured_configuration.is_empty()) {
-        spec["configurationFrom"] = json!([{"secretRef": {"name": name}}]);
+    if let Some(global) = &deployment.global_configuration {
+        let global = values(name, "", &global.standard_configuration, &global.secured_configuration);
+        if !global.is_empty() {
+            spec["globalConfiguration"] = Value::Object(global);
+        }
     }
     spec
 }
@@ -124,11 +123,28 @@ fn retry_policy(policy: &RetryPolicy) -> Option<Value> {
     }
 }
 
-/// Plain values verbatim.
-fn values(standard: &[ConfigurationValue]) -> Map<String, Value> {
-    let plain: Value = standard.iter().map(|value| json!({"key": value.key, "value": value.value})).collect();
-    let some = (!standard.is_empty()).then(|| ("standardConfiguration".to_owned(), plain));
-    some.into_iter().collect()
+/// Plain values verbatim; secured ones as references, since the API does not return them.
+fn values(object: &str, prefix: &str, standard: &[ConfigurationValue], secured: &[SecuredValue]) -> Map<String, Value> {
+    let mut values = Map::new();
+    if !standard.is_empty() {
+        let plain = standard.iter().map(|value| json!({"key": value.key, "value": value.value}));
+        values.insert("standardConfiguration".into(), plain.collect());
+    }
+    if !secured.is_empty() {
+        let references = secured.iter().map(|value| {
+            let reference = json!({"name": object, "key": key_of_secret(&format!("{prefix}{}", value.key))});
+            json!({"key": value.key, "valueFrom": {"secretKeyRef": reference}})
+        });
+        values.insert("securedConfiguration".into(), references.collect());
+    }
+    values
+}
+
+/// Converts to a key that a Secret allows: letters, digits, `-`, `_` and `.`.
+pub(super) fn key_of_secret(key: &str) -> String {
+    key.chars()
+        .map(|letter| if letter.is_ascii_alphanumeric() || "-_.".contains(letter) { letter } else { '_' })
+        .collect()
 }
 
 /// Returns the name, with a number appended if it is taken.
@@ -190,8 +206,10 @@ mod tests {
                 "configurations": [{
                     "applicationName": "service",
                     "standardConfiguration": [{"key": "LEVEL", "value": "info"}],
+                    "securedConfiguration": [
+                        {"key": "A TOKEN", "valueFrom": {"secretKeyRef": {"name": "shop-tax", "key": "service.A_TOKEN"}}},
+                    ],
                 }],
-                "configurationFrom": [{"secretRef": {"name": "shop-tax"}}],
             })
         );
         assert!(!json!(manifests).to_string().contains("canary"));
@@ -209,7 +227,8 @@ mod tests {
         let spec = &manifests[1]["spec"];
         assert_eq!(spec["connector"], json!({"id": "9", "staged": true}));
         assert_eq!(spec["configurations"], json!([{"applicationName": "job", "schedule": "0 5 * * *"}]));
-        assert_eq!(spec["configurationFrom"], json!([{"secretRef": {"name": "shop-tax"}}]));
+        let reference = &spec["globalConfiguration"]["securedConfiguration"][0]["valueFrom"]["secretKeyRef"];
+        assert_eq!(*reference, json!({"name": "shop-tax", "key": "SIGN"}));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::operator::deployment::applications;
 use crate::operator::deployment::desired::{self, Desired};
 use crate::operator::deployment::observe::RecordRead;
 use crate::operator::deployment::persisted::PersistedState;
-use crate::operator::deployment::registered::Registered;
+use crate::operator::deployment::registered::{Registered, undeclared};
 use crate::operator::deployment::{intent, state, value_from};
 use crate::operator::kinds::managed_kind::ManagedKind;
 use crate::operator::object_ref::ObjectRef;
@@ -157,6 +157,10 @@ async fn of_deployment(
     let declared = registered.declarations(object, read.record.as_deref());
     let named = if observes { BTreeSet::new() } else { value_from::references(&object.spec) };
     let contents = projected_cluster.contents(&projected_cluster.after, &namespace, &named).await?;
+    if declared.is_none() && !observes && !object.spec.configuration_from.is_empty() {
+        let is_absent = registered.is_absent();
+        return Err(undeclared(&target.name.selector, is_absent, &project.spec.project_key).into());
+    }
     let values = desired::from_spec(&object.spec, &contents, declared.as_ref());
     let (values, unknown) = local::without_absent(values, is_local);
     let values =

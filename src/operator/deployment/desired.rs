@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use connect_api::mask::Masker;
 use connect_api::model::RetryPolicy;
 use connect_api::text::invisible_ends;
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
@@ -59,13 +58,6 @@ pub enum NotSent {
     Plain,
     /// It is declared as secured, and comes from a `ConfigMap`.
     Secured,
-}
-
-/// Masks every value of the Secrets, whether it is sent or not.
-pub fn masker_of_all(contents: &Contents) -> Masker {
-    let secrets = contents.iter().filter(|((kind, _), _)| *kind == Named::Secret);
-    let values = secrets.filter_map(|(_, content)| content.as_ref().ok()).flat_map(|content| content.data.values());
-    Masker::new(values.filter_map(|value| std::str::from_utf8(value.expose_secret()).ok()))
 }
 
 /// What should be sent.

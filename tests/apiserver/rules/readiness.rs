@@ -7,7 +7,7 @@ use connect_api::model::EntryType;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::names;
 use dev_server::{Fault, FaultAnswer, Options, PlannedEntry, PlannedOutcome, Variant};
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::DeleteParams;
 use serde_json::json;
 
@@ -15,6 +15,7 @@ use super::{DEPLOYING, GATHER, Leaping, condition, is, is_accepted, level, messa
 use crate::manifests::with_spec;
 use crate::shop::state;
 use crate::shop::{CREDENTIALS, SECRET};
+use crate::trouble::pace::{COARSE, meanwhile};
 
 #[tokio::test]
 async fn rule_17_ready_is_true_only_for_what_is_applied_and_observed() {
@@ -225,6 +226,34 @@ async fn rule_19_what_is_ready_reports_a_missing_secret_only_after_30_s() {
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
     shop.until_reason("Deployed").await;
     assert_eq!(shop.sent()[1..], [0, 0], "nothing has changed");
+}
+
+#[tokio::test]
+async fn rule_19_an_optional_object_that_is_missing_for_an_instant_removes_nothing() {
+    let shop = Leaping::open().await;
+    let put = async || shop.put_config_map("tax", &[("FEATURES", "none")]).await;
+    put().await;
+    let from = |optional: bool| json!({"configurationFrom": [{"configMapRef": {"name": "tax"}, "optional": optional}]});
+    let mut spec = from(true);
+    spec["removedValuesPolicy"] = json!("Recreate");
+    shop.apply_deployment(&spec).await;
+    shop.finish("Deployed").await;
+    shop.until_annotated().await;
+    shop.api::<ConfigMap>().delete("tax", &DeleteParams::default()).await.unwrap();
+    let mut witness = with_spec(shop.deployment(), &from(false));
+    witness["metadata"]["name"] = json!("witness");
+    witness["spec"]["suspend"] = json!(true);
+    shop.sandbox.apply(&witness).await.unwrap();
+    shop.sandbox.until_reason("witness", "ConfigMapMissing").await;
+    shop.clock.step(Duration::from_secs(20));
+    put().await;
+    shop.reconcile_again().await;
+    shop.pass(GATHER).await;
+    assert_eq!(shop.sent(), [1, 0, 0], "it was missing for 20 s");
+
+    shop.api::<ConfigMap>().delete("tax", &DeleteParams::default()).await.unwrap();
+    let removed = shop.until_so("its value is removed", || shop.sent()[1..] != [0, 0]);
+    meanwhile(&shop.clock, COARSE, removed).await;
 }
 
 #[tokio::test]

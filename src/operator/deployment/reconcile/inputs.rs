@@ -31,6 +31,8 @@ pub(super) struct Inputs {
     /// What the registry has about the connector.
     pub(super) registered: Registered,
     pub(super) desired: Result<Desired, ConditionUpdate>,
+    /// Whether an object that the spec names, and that may be missing, does not exist.
+    pub(super) optional_missing: bool,
     pub(super) payload: Option<DesiredPayload>,
     pub(super) masker: Masker,
     pub(super) target: Option<Target>,
@@ -70,6 +72,12 @@ impl Inputs {
         let applied = persisted.applied.as_ref().filter(|applied| applied.names.is_some())?;
         Some(decide::retained(applied, &wanted.payload.names, seen))
     }
+
+    /// Whether values that the deployment has are not desired any more.
+    pub(super) fn removes(&self, persisted: &PersistedState) -> bool {
+        self.desired.as_ref().is_ok_and(|desired| !desired.reset.is_empty())
+            || self.retained(persisted).is_some_and(|names| !names.is_empty())
+    }
 }
 
 impl Reconciler<'_> {
@@ -88,6 +96,7 @@ impl Reconciler<'_> {
             wanted,
             registered,
             desired: Err(ConditionUpdate::new(Reason::Undeploying, "")),
+            optional_missing: false,
             payload: None,
             masker: Masker::new([]),
             target,
@@ -102,10 +111,8 @@ impl Reconciler<'_> {
         if spec.management_policy == ManagementPolicy::ObserveOnly || (self.is_deleting() && !failed) {
             return Ok(inputs);
         }
-        let contents =
-            observe::contents(self.context, &self.object_ref.namespace, &value_from::references(spec)).await?;
-        // Until it is known which of them are sent, texts of the service are masked with all.
-        inputs.masker = desired::masker_of_all(&contents);
+        let named = value_from::references(spec);
+        let contents = observe::contents(self.context, &self.object_ref.namespace, &named).await?;
         inputs.declared = inputs.registered.declarations(&self.object, record);
         if inputs.declared.is_none() && !spec.configuration_from.is_empty() {
             if let Some(target) = &inputs.target {
@@ -122,6 +129,7 @@ impl Reconciler<'_> {
                 return Ok(inputs);
             }
         };
+        inputs.optional_missing = named.iter().any(|reference| !contents.contains_key(reference));
         let persisted = self.persisted();
         if let Some(record) = record {
             desired.fit(&applications::missing(record), inputs.declared.as_ref(), &persisted);

@@ -221,6 +221,8 @@ impl<'a> Reconciler<'a> {
         let reason = inputs.desired.as_ref().err().map(|condition| condition.reason);
         let is_missing =
             matches!(reason, Some(Reason::SecretMissing | Reason::ConfigMapMissing | Reason::DeclarationsUnknown));
+        // What an optional object gave would be removed.
+        let is_missing = is_missing || (inputs.optional_missing && inputs.removes(&self.persisted()));
         self.cache.missing_since = is_missing.then(|| self.cache.missing_since.unwrap_or(now));
         let left = MISSING.saturating_sub(between(self.cache.missing_since?, now));
         let status = self.status();

@@ -17,7 +17,7 @@ use crate::crd::ManagementPolicy;
 use crate::operator::reconcile::Next;
 use crate::operator::reconcile::record::Stop;
 use crate::operator::remote::{RegistryAnswer, RegistryEntry, Remote};
-use crate::operator::reporting::conditions::ConditionUpdate;
+use crate::operator::reporting::conditions::{ConditionUpdate, ready_reason};
 use crate::operator::reporting::problem;
 use crate::operator::reporting::reason::Reason;
 
@@ -66,7 +66,7 @@ impl Reconciler<'_> {
             self.context.clock.sleep_until(again).await;
             registry_entry = self.registry_entry(remote, target, again).await?;
         }
-        if !spec.configuration_from.is_empty() && !declares(&registry_entry) {
+        if ready_reason(&self.status().conditions) == Some(Reason::DeclarationsUnknown.as_str()) {
             let recent = earlier(self.context.clock.now(), DECLARATIONS_AGE);
             registry_entry = self.registry_entry(remote, target, recent).await?;
         }

@@ -4,6 +4,7 @@ use connect_api::model::Deployment as Record;
 
 use super::super::application_urls;
 use super::super::decide::{self, Decision, DesiredPayload, Outcome};
+use super::super::declared::{Declared, DeclaredKey};
 use super::super::persisted::PersistedState;
 use super::super::status::{self, Comparison, DeploymentFacts, Newer, Release, Texts};
 use super::super::{desired, intent, observe, value_from};
@@ -71,8 +72,8 @@ impl Reconciler<'_> {
                 Texts::Masked(&inputs.masker)
             }
             (Some(wanted), _) if !wanted.has_secured() && !had_sources(persisted) => Texts::Masked(&inputs.masker),
-            // With the values that still exist.
-            (None, _) if self.is_deleting() => Texts::Masked(&inputs.masker),
+            // There are no values to mask with.
+            (None, _) if self.is_deleting() => Texts::Unchanged,
             _ => Texts::LeftOut,
         }
     }
@@ -127,13 +128,16 @@ impl Reconciler<'_> {
     pub(super) async fn is_applied(&self) -> Result<bool, kube::Error> {
         let persisted = self.persisted();
         let spec = &self.object.spec;
-        // Which keys of whole objects are sent depends on what the connector declares.
-        if spec.management_policy == ManagementPolicy::ObserveOnly || !spec.configuration_from.is_empty() {
+        if spec.management_policy == ManagementPolicy::ObserveOnly {
             return Ok(true);
         }
         let contents =
             observe::contents(self.context, &self.object_ref.namespace, &value_from::references(spec)).await?;
-        let desired = desired::from_spec(spec, &contents, None).ok();
+        // The declarations are not known here: of whole objects, what was applied before is compared.
+        let names = persisted.applied.as_ref().and_then(|applied| applied.names.as_ref());
+        let declared = names.map(|names| names.iter().map(|item| (item.clone(), DeclaredKey::default())).collect());
+        let declared = declared.map(|keys| Declared { keys, ..Declared::default() });
+        let desired = desired::from_spec(spec, &contents, declared.as_ref()).ok();
         let wanted = desired.map(|mut desired| {
             desired.resolve(&persisted.urls);
             desired.wanted(&self.digests(), &intent::ignored(&self.object))

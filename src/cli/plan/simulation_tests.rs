@@ -134,7 +134,7 @@ fn a_create_is_predicted_only_if_the_operator_would_send_it() {
     let other = declares(Some(json!([{"applicationName": "job"}])), &[]);
     for (case, found, granted, problem, words) in [
         ("declared", declares(service(), &[]), &[deploys][..], None, ""),
-        ("declares nothing", declares(None, &[]), &[], Some(Reason::DeclarationsUnknown), "each of them"),
+        ("declares nothing", declares(None, &[]), &[], Some(Reason::DeclarationsUnknown), "each application"),
         ("not read", RegistryAnswer::Unreadable, &[], Some(Reason::DeclarationsUnknown), "view_connectors:demo"),
         ("no such connector", RegistryAnswer::Absent, &[], Some(Reason::ConnectorNotFound), "spec.connector"),
         ("without its scope", client(), &[project], Some(Reason::PermissionMissing), "lacks manage_api_clients:demo"),

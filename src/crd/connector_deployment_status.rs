@@ -2,8 +2,7 @@
 //! never contains a secret.
 //!
 //! The constants bound the sizes, because a status is stored with the object; the writer truncates to them. No schema
-//! bounds a
-//! text of the service: it would make the status invalid.
+//! bounds a text of the service: it would make the status invalid.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use schemars::JsonSchema;

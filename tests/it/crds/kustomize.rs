@@ -14,7 +14,7 @@ use crate::golden::assert_golden;
 /// Returns the kinds whose objects a field names.
 fn named_by(reference: &str) -> &'static [&'static str] {
     match reference {
-        it if it.to_lowercase().contains("secret") || it == "credentialsRef" => &["Secret"],
+        it if it.to_lowercase().contains("secret") => &["Secret"],
         it if it.to_lowercase().contains("configmap") => &["ConfigMap"],
         "projectRef" => &["ConnectProject", "ClusterConnectProject"],
         "stagedRef" => &["ConnectorStaged"],

@@ -15,6 +15,7 @@ use crate::crd::{ConnectorDeployment, ProjectRef};
 
 use super::manifests::{print_manifests, report_skipped, with_keys};
 use super::project::{Known, Project};
+use super::template::is_of_data;
 use super::{Failed, LONGEST_NAME, all, label};
 
 pub(super) const EXAMPLES: &str = "\
@@ -141,10 +142,8 @@ fn values(object: &str, prefix: &str, standard: &[ConfigurationValue], secured: 
 }
 
 /// Converts to a key that a Secret allows: letters, digits, `-`, `_` and `.`.
-pub(super) fn key_of_secret(key: &str) -> String {
-    key.chars()
-        .map(|letter| if letter.is_ascii_alphanumeric() || "-_.".contains(letter) { letter } else { '_' })
-        .collect()
+fn key_of_secret(key: &str) -> String {
+    key.chars().map(|letter| if is_of_data(letter) { letter } else { '_' }).collect()
 }
 
 /// Returns the name, with a number appended if it is taken.

@@ -181,7 +181,7 @@ impl Text {
 }
 
 /// Whether a Secret and a `ConfigMap` may have this character in a key.
-fn is_of_data(letter: char) -> bool {
+pub(super) fn is_of_data(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || "-_.".contains(letter)
 }
 

@@ -211,9 +211,8 @@ fn check(inputs: &Inputs<'_>, call: CallKind, desired: &Desired) -> Result<(), C
     if !problems.is_empty() {
         return Err(ConditionUpdate::new(Reason::ConfigurationInvalid, not_sent(&problems)));
     }
-    let declared = inputs.registered.offering().is_some_and(|offering| offering.applications.is_some());
     match &inputs.registered.registry_entry {
-        Some(entry) if call.deploys_latest() && !declared => {
+        Some(entry) if call.deploys_latest() && !entry.declares() => {
             let is_absent = entry.found == RegistryAnswer::Absent;
             Err(registered::undeclared(&inputs.target.name.selector, is_absent, project))
         }

@@ -39,7 +39,7 @@ impl Registered {
 
     /// Whether the registry has no such connector.
     pub fn is_absent(&self) -> bool {
-        self.registry_entry.as_ref().is_some_and(|entry| entry.current && entry.found == RegistryAnswer::Absent)
+        self.registry_entry.as_ref().is_some_and(RegistryEntry::is_absent)
     }
 
     /// Returns the latest version in the registry. The version of a staged connector changes with each of its steps, so

@@ -101,6 +101,18 @@ pub struct RegistryEntry {
     pub current: bool,
 }
 
+impl RegistryEntry {
+    /// Whether the registry reports what the connector declares.
+    pub fn declares(&self) -> bool {
+        matches!(&self.found, RegistryAnswer::There(offering) if offering.applications.is_some())
+    }
+
+    /// Whether the registry has just answered that there is no such connector.
+    pub fn is_absent(&self) -> bool {
+        self.current && self.found == RegistryAnswer::Absent
+    }
+}
+
 /// What is kept for one connector.
 #[derive(Debug, Default)]
 struct Entry {

@@ -138,11 +138,10 @@ impl Reconciler<'_> {
     ) -> Result<Option<ConditionUpdate>, Stop> {
         let recent = earlier(self.context.clock.now(), DECLARATIONS_AGE);
         let Some((target, latest)) = self.confirmed(remote, inputs, recent).await? else { return Ok(None) };
-        if latest.current && declares(&latest) {
+        if latest.current && latest.declares() {
             return Ok(None);
         }
-        let absent = latest.found == RegistryAnswer::Absent && latest.current;
-        Ok(Some(undeclared(&target.name.selector, absent, &inputs.wanted.remote.project_key)))
+        Ok(Some(undeclared(&target.name.selector, latest.is_absent(), &inputs.wanted.remote.project_key)))
     }
 
     /// Returns what the registry has at `newer_than` or later; `None`: this reconcile has not read it.
@@ -164,11 +163,6 @@ impl Reconciler<'_> {
     fn doubted(&self) -> Option<Timestamp> {
         self.cache.doubted.filter(|(doubted, _)| *doubted == self.generation()).map(|(_, since)| since)
     }
-}
-
-/// Whether the registry reports what the connector declares.
-fn declares(entry: &RegistryEntry) -> bool {
-    matches!(&entry.found, RegistryAnswer::There(offering) if offering.applications.is_some())
 }
 
 /// Returns when the registry is read again for what is missing.

@@ -11,6 +11,9 @@ use crate::patience::timeout_option;
 const DEV_SERVER: &str = include_str!("../../examples/dev-server.yaml");
 const QUICKSTART: &str = include_str!("../../examples/quickstart.yaml");
 
+/// The value of the Secret that the quickstart deploys with.
+const FIRST_TOKEN: &str = "my-first-token";
+
 /// Names of the shared project and of its credentials.
 const SHARED: &str = "shared";
 const CREDENTIALS: &str = "shared-credentials";
@@ -98,10 +101,10 @@ impl<'a> Shop<'a> {
         self.node.kubectl(&arguments);
     }
 
-    /// Writes another token into the Secret, which must cause one redeploy.
+    /// Applies the Secret of the quickstart with another token, which must cause one redeploy.
     pub(crate) fn rotate(&self, token: &str) {
-        let patch = format!(r#"{{"stringData": {{"token": "{token}"}}}}"#);
-        self.node.kubectl(&["--namespace", self.namespace, "patch", "secret/tax", "--patch", &patch]);
+        let secret = QUICKSTART.split("\n---\n").find(|document| document.contains(FIRST_TOKEN)).expect("a token");
+        self.node.apply(self.namespace, &secret.replace(FIRST_TOKEN, token));
     }
 
     /// Waits until the dev server has received this many redeploys, and the deployment is Ready again.

@@ -39,11 +39,11 @@ use super::verify::{ReadyWhen, Verify};
     selectable = ".status.key",
     doc = "A connector that is deployed into a project with the values given here. Deleting this object deletes the \
         deployment, unless deletionPolicy says otherwise.",
-    validation = schema::added_must_match_status("key"),
-    validation = schema::added_must_match_status("region"),
-    validation = schema::added_must_match_status("type"),
-    validation = schema::added_must_match_status("connector.key"),
-    validation = schema::added_must_match_status("connector.id")
+    validation = schema::added_must_match_status("key", "key"),
+    validation = schema::added_must_match_status("region", "remote.region"),
+    validation = schema::added_must_match_status("type", "remote.type"),
+    validation = schema::added_must_match_status("connector.key", "connector.key"),
+    validation = schema::added_must_match_status("connector.id", "connector.id")
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = schema::unchanged("key"))]

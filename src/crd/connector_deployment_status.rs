@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::policies::{DeletionPolicy, DeploymentType};
+use super::policies::{DeletionPolicy, DeploymentType, OperationType};
 use super::schema;
 use super::shared::RemoteIdentity;
 
@@ -37,28 +37,20 @@ pub struct ConnectorDeploymentStatus {
     /// SecretsUnverified and Suspended. Conditions of other controllers are kept.
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
-    /// Status of the remote deployment, as the API reports it: Draft, Queued, Deploying, Deployed, Failed, Undeploying
-    /// or UndeployFailed.
-    pub deployment_status: Option<String>,
     /// Id of the remote deployment. Once it is known, every call uses it.
     pub id: Option<String>,
     /// Key of the remote deployment: spec.key, or its default.
     #[schemars(length(max = 256))]
     pub key: Option<String>,
-    /// Version of the remote deployment when it was last observed.
-    pub version: Option<i64>,
-    /// Type of the remote deployment: spec.type, or its default.
-    #[serde(rename = "type")]
-    pub deployment_type: Option<DeploymentType>,
-    /// Region of the remote deployment: spec.region, or the region of the project.
-    #[schemars(length(max = 64))]
-    pub region: Option<String>,
     /// Policy for the remote deployment when this object is deleted: spec.deletionPolicy, or its default.
     pub deletion_policy: Option<DeletionPolicy>,
     /// Connector that is deployed.
     pub connector: Option<DeployedConnector>,
-    /// Remote project that holds the deployment. If the ConnectProject names another one later, nothing is changed.
-    pub remote: Option<RemoteIdentity>,
+    /// The remote deployment, as it was last observed, and the project that holds it. If the ConnectProject names
+    /// another one later, nothing is changed.
+    pub remote: Option<RemoteDeployment>,
+    /// Operation in progress: its call may have been sent, and its end has not been observed yet.
+    pub operation: Option<OperationInProgress>,
     /// Applications of the deployment; 64 at most, and as many as fit into 12 KiB.
     #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "atomic"))]
     pub applications: Vec<DeployedApplication>,
@@ -75,6 +67,49 @@ pub struct ConnectorDeploymentStatus {
     /// Last value of the annotation connect-operator.io/redeploy-requested-at that was handled.
     #[schemars(length(max = 256))]
     pub handled_redeploy_request: Option<String>,
+}
+
+impl ConnectorDeploymentStatus {
+    /// Returns the status that the API reported last.
+    pub fn remote_state(&self) -> Option<&str> {
+        self.remote.as_ref()?.state.as_deref()
+    }
+
+    /// Returns the version that was observed last.
+    pub fn remote_version(&self) -> Option<i64> {
+        self.remote.as_ref()?.version
+    }
+}
+
+/// A remote deployment, and where it is.
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RemoteDeployment {
+    /// The project.
+    #[serde(flatten)]
+    pub project: RemoteIdentity,
+    /// Region of the remote deployment: spec.region, or the region of the project.
+    #[schemars(length(max = 64))]
+    pub region: Option<String>,
+    /// Type of the remote deployment: spec.type, or its default.
+    #[serde(rename = "type")]
+    pub deployment_type: Option<DeploymentType>,
+    /// Status of the remote deployment, as the API reports it: Draft, Queued, Deploying, Deployed, Failed, Undeploying
+    /// or UndeployFailed.
+    pub state: Option<String>,
+    /// Version of the remote deployment when it was last observed.
+    pub version: Option<i64>,
+}
+
+/// An operation whose end has not been observed yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OperationInProgress {
+    /// Create, Redeploy, Undeploy, or Recreate, which deletes the deployment to create it again.
+    #[serde(rename = "type")]
+    pub operation_type: OperationType,
+    /// When it began.
+    pub started_at: Time,
 }
 
 /// The connector that is deployed.

@@ -169,7 +169,7 @@ impl ConnectorStagedStatus {
     pub fn running_since(&self) -> Option<Timestamp> {
         let state = self.remembered().ok()?;
         let reviewed = state.preview.is_some() && self.preview == Some(PreviewPermission::Pending);
-        let is_busy = reviewed || self.connector_status.as_deref() == Some("Processing");
+        let is_busy = reviewed || self.remote.as_ref().and_then(|remote| remote.state.as_deref()) == Some("Processing");
         Some(state.call.filter(|call| call.open || is_busy)?.at)
     }
 }

@@ -33,13 +33,8 @@ pub struct ConnectorStagedStatus {
     /// Key of the connector.
     #[schemars(length(max = 256))]
     pub key: Option<String>,
-    /// Version of the staged connector.
-    pub version: Option<i64>,
-    /// Remote project that holds the staged connector.
-    pub remote: Option<RemoteIdentity>,
-    /// Status of the staged connector, as the API reports it: Draft, Processing, ReadyForCertification,
-    /// InCertification, Published or Failed.
-    pub connector_status: Option<String>,
+    /// The staged connector, as it was last observed, and the project that holds it.
+    pub remote: Option<RemoteStaged>,
     /// Permission to deploy the connector as a preview. Granted: it may be deployed. Refused: it may not. Pending: the
     /// service is reviewing the request. NotRequested: the permission was not requested. Unknown: a value that this
     /// version of the operator does not know.
@@ -64,6 +59,20 @@ pub struct ConnectorStagedStatus {
     /// What the operator remembers, for itself only. Not part of the API: do not read it, and do not change it.
     #[schemars(length(max = STATE_LENGTH))]
     pub state: Option<String>,
+}
+
+/// A staged connector at the service, and where it is.
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RemoteStaged {
+    /// The project.
+    #[serde(flatten)]
+    pub project: RemoteIdentity,
+    /// Status of the staged connector, as the API reports it: Draft, Processing, ReadyForCertification,
+    /// InCertification, Published or Failed.
+    pub state: Option<String>,
+    /// Version of the staged connector.
+    pub version: Option<i64>,
 }
 
 /// A comment from certification.

@@ -45,3 +45,24 @@ pub enum DeletionPolicy {
     /// It stays.
     Orphan,
 }
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(transform = schema::leave_description_to_the_field)]
+pub enum OperationType {
+    /// Creates the deployment.
+    Create,
+    /// Redeploys with all values, and perhaps moves to another version.
+    Redeploy,
+    /// Deletes the deployment, because the resource is being deleted.
+    Undeploy,
+    /// Deletes the deployment, to create it again.
+    Recreate,
+}
+
+impl OperationType {
+    /// Whether it deletes the deployment.
+    pub fn takes_down(self) -> bool {
+        matches!(self, Self::Undeploy | Self::Recreate)
+    }
+}

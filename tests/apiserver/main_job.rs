@@ -11,7 +11,7 @@ async fn from_apply_to_live_to_one_redeploy_to_a_readable_failure_and_to_nothing
     let object = shop.get().await;
     let applied = state(&object).applied.and_then(|applied| applied.digest);
     let status = object.status.expect("a status");
-    assert_eq!(status.deployment_status.as_deref(), Some("Deployed"));
+    assert_eq!(status.remote_state(), Some("Deployed"));
     assert!(status.applications.iter().any(|application| application.url.is_some()));
     assert_eq!(shop.calls("createDeployment"), 1);
 

@@ -188,7 +188,7 @@ impl<'a> Installed<'a> {
         let before = (shop.creates(), shop.redeploys());
         let printed = self.uninstall();
         assert!(printed.contains("kept") && printed.contains("connectordeployments"), "{printed}");
-        assert_eq!(self.node.get(shop.namespace, &["cdep", "tax"])["status"]["deploymentStatus"], "Deployed");
+        assert_eq!(self.node.get(shop.namespace, &["cdep", "tax"])["status"]["remote"]["state"], "Deployed");
         assert_eq!(shop.deployments(), 1, "still live");
         let again = Self::install(self.node, &self.values.iter().map(String::as_str).collect::<Vec<_>>());
         self.node.until("leader", |_| again.leader());

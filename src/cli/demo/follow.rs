@@ -59,7 +59,7 @@ fn state(kind: &str, object: &DynamicObject) -> (String, String) {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let ready = conditions().find(|it| it["type"] == names::READY);
     let ready = ready.map(|it| format!("Ready={} {}", text(&it["status"]), text(&it["reason"])));
-    let remote = ["deploymentStatus", "connectorStatus"].iter().find_map(|member| status[member].as_str());
+    let remote = status["remote"]["state"].as_str();
     let remote = remote.map(|remote| format!(", remote {remote}")).unwrap_or_default();
     let update = conditions().any(|it| it["type"] == names::UPDATE_AVAILABLE && it["status"] == "True");
     let update = if update { ", UpdateAvailable" } else { "" };

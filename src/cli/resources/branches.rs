@@ -218,8 +218,10 @@ fn cells(resource: &Resource, view: &View<'_>) -> Vec<String> {
     let ready = resource.ready();
     let status = match resource {
         Resource::Project(_) | Resource::ClusterProject(_) => None,
-        Resource::Staged(object) => object.status.as_ref().and_then(|status| status.connector_status.clone()),
-        Resource::Deployment(object) => object.status.as_ref().and_then(|status| status.deployment_status.clone()),
+        Resource::Staged(object) => object.status.as_ref().and_then(|status| status.remote.as_ref()?.state.clone()),
+        Resource::Deployment(object) => {
+            object.status.as_ref().and_then(|status| status.remote_state().map(ToOwned::to_owned))
+        }
         Resource::Check(object) => {
             let last = object.status.as_ref().and_then(|status| status.last_call().ok().flatten());
             last.and_then(|call| call.http_status).map(|http| http.to_string())

@@ -29,8 +29,8 @@ pub(super) fn lines(resource: &Resource, now: Timestamp, lines: &mut Lines) {
 fn deployment(object: &ConnectorDeployment, now: Timestamp, lines: &mut Lines) {
     let status = object.status.clone().unwrap_or_default();
     let state = state::shown(&status);
-    let serves = status.deployment_status.as_deref() == Some("Deployed")
-        || state.applied.as_ref().is_some_and(|applied| applied.serves);
+    let serves =
+        status.remote_state() == Some("Deployed") || state.applied.as_ref().is_some_and(|applied| applied.serves);
     let runs = status.connector.as_ref().filter(|_| serves).map(|connector| {
         let name = connector.key.as_deref().or(connector.id.as_deref()).unwrap_or("a connector");
         let version = connector.version.map(|version| format!(" version {version}")).unwrap_or_default();
@@ -42,10 +42,15 @@ fn deployment(object: &ConnectorDeployment, now: Timestamp, lines: &mut Lines) {
     if let Some(key) = &status.key {
         let id = status.id.as_deref().map(|id| format!(" (id {id})")).unwrap_or_default();
         let absent = if status.id.is_some() { "not found" } else { "not created" };
-        let state = status.deployment_status.as_deref().unwrap_or(absent);
-        let version = status.version.map(|version| format!(" version {version}")).unwrap_or_default();
-        let place = status.remote.as_ref().map(|remote| format!(" in project {}", remote.project_key));
-        let region = status.region.as_deref().map(|region| format!(", region {region}")).unwrap_or_default();
+        let state = status.remote_state().unwrap_or(absent);
+        let version = status.remote_version().map(|version| format!(" version {version}")).unwrap_or_default();
+        let place = status.remote.as_ref().map(|remote| format!(" in project {}", remote.project.project_key));
+        let region = status
+            .remote
+            .as_ref()
+            .and_then(|remote| remote.region.as_deref())
+            .map(|region| format!(", region {region}"))
+            .unwrap_or_default();
         lines.add("Remote", format!("{key}{id}{version}{}{region}: {state}", place.unwrap_or_default()));
     }
     if let Some(applied) = &state.applied {
@@ -105,12 +110,14 @@ fn staged(object: &ConnectorStaged, now: Timestamp, lines: &mut Lines) {
         let all: Vec<_> = std::iter::once(format!("deployment/{}", after.deployment_ref.name)).chain(checks).collect();
         lines.add("Publish after", all.join(", "));
     }
-    if let Some(state) = &status.connector_status {
+    if let Some(remote) = &status.remote
+        && let Some(state) = &remote.state
+    {
         let id = status.id.as_deref().map(|id| format!(" (id {id})")).unwrap_or_default();
-        let version = status.version.map(|version| format!(" version {version}")).unwrap_or_default();
-        let place = status.remote.as_ref().map(|remote| format!(" in project {}", remote.project_key));
+        let version = remote.version.map(|version| format!(" version {version}")).unwrap_or_default();
+        let place = format!(" in project {}", remote.project.project_key);
         let preview = status.preview.map(|it| format!(", preview permission {it:?}")).unwrap_or_default();
-        lines.add("Remote", format!("{}{id}{version}{}: {state}{preview}", spec.key, place.unwrap_or_default()));
+        lines.add("Remote", format!("{}{id}{version}{}: {state}{preview}", spec.key, place));
     }
     if let Some(since) = status.running_since() {
         let call = status.remembered().ok().and_then(|state| state.call);

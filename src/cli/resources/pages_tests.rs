@@ -16,9 +16,10 @@ fn view(wide: bool) -> View<'static> {
 fn a_deployment_has_a_page() {
     let live = json!({
         "observedGeneration": 3, "conditions": conditions(("True", "Deployed", "")),
-        "deploymentStatus": "Deployed", "id": "d-1", "key": "shop_tax", "version": 5, "region": "europe-west1.gcp",
+        "id": "d-1", "key": "shop_tax",
         "connector": {"id": "c-1", "key": "demo-connector", "version": 2, "tag": "v1.2.0"},
-        "remote": {"apiUrl": "https://connect.example.com", "projectKey": "my-shop"},
+        "remote": {"apiUrl": "https://connect.example.com", "projectKey": "my-shop", "region": "europe-west1.gcp",
+            "state": "Deployed", "version": 5},
         "applications": [{"applicationName": "service", "url": "https://service.example.com"}, {"applicationName": "job", "schedule": "* * * * *"}],
         "state": json!({"v": 1, "applied":
             {"generation": 3, "outcome": "Deployed", "serves": true, "at": "2026-11-23T08:32:00Z"}}).to_string(),
@@ -98,8 +99,8 @@ fn every_other_kind_has_a_page() {
         "spec": {"suspend": true, "publishAfter": {"deploymentRef": {"name": "kit-preview"}, "checkRefs": [{"name": "cart"}]}},
         "status": {
             "observedGeneration": 3, "conditions": conditions(("False", "Suspended", "Suspended")),
-            "connectorStatus": "Draft", "id": "s-1", "version": 4, "preview": "Granted", "publishedTag": "v1",
-            "remote": {"apiUrl": "https://connect.example.com", "projectKey": "my-shop"},
+            "id": "s-1", "preview": "Granted", "publishedTag": "v1",
+            "remote": {"apiUrl": "https://connect.example.com", "projectKey": "my-shop", "state": "Draft", "version": 4},
             "publishingReport": [{"type": "Warning", "title": "Slow"}],
         },
     }));
@@ -216,7 +217,7 @@ fn forest() -> Vec<Resource> {
     let mut kit = named("kit-preview");
     kit["spec"] = json!({"connector": {"key": null, "stagedRef": {"name": "kit"}}});
     let mut live = ready("Deployed");
-    live["deploymentStatus"] = json!("Deployed");
+    live["remote"] = json!({"apiUrl": "https://connect.test", "projectKey": "shop", "state": "Deployed"});
     let mut oms = named("oms");
     oms["spec"] = json!({"projectRef": {"name": "nowhere"}, "suspend": true});
     let mut after = named("after-tax");

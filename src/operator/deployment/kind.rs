@@ -24,7 +24,7 @@ pub(super) fn claim(object: &ConnectorDeployment) -> ClaimRequest {
     ClaimRequest {
         project: object.spec.project_ref.clone(),
         key: intent::key(object),
-        remote: status.and_then(|status| status.remote.clone()),
+        remote: status.and_then(|status| status.remote.as_ref()).map(|remote| remote.project.clone()),
         id: status.and_then(|status| status.id.clone()),
         // A state that this version does not understand may have anything, so it counts as begun.
         operation: state.is_err() || begun.is_some(),

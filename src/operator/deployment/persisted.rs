@@ -14,7 +14,7 @@ use crate::operator::cluster::references::Source;
 use crate::operator::values::digest::{Digest, DigestKey, feed, hex};
 use crate::operator::values::names::{Item, Kind, Names, VisibleValues};
 
-pub use crate::crd::DeletionPolicy;
+pub use crate::crd::{DeletionPolicy, OperationType};
 
 /// What must survive a restart. Secured values cannot be read back from the remote, so a digest of what was sent takes their
 /// place.
@@ -167,26 +167,6 @@ pub struct Payload {
     /// Secrets and ConfigMaps that they came from.
     #[serde(default, skip_serializing_if = "Sources::is_empty")]
     pub sources: Sources,
-}
-
-/// What an operation does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum OperationType {
-    /// Creates the deployment.
-    Create,
-    /// Redeploys with all values, and perhaps moves to another version.
-    Redeploy,
-    /// Deletes the deployment, because the resource is being deleted.
-    Undeploy,
-    /// Deletes the deployment, to create it again.
-    Recreate,
-}
-
-impl OperationType {
-    /// Whether it deletes the deployment.
-    pub fn takes_down(self) -> bool {
-        matches!(self, Self::Undeploy | Self::Recreate)
-    }
 }
 
 /// How far an operation is.

@@ -3,7 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::persisted::PersistedState;
-use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
+use crate::crd::connector_deployment_status::{ConnectorDeploymentStatus, OperationInProgress};
 use crate::crd::state;
 use crate::operator::reporting::conditions::{ConditionUpdate, whole_seconds};
 use crate::operator::reporting::reason::Reason;
@@ -36,6 +36,10 @@ pub fn applied(status: &ConnectorDeploymentStatus) -> Option<(Option<String>, Ti
 pub fn write(status: &mut ConnectorDeploymentStatus, state: &PersistedState) {
     status.id.clone_from(&state.id);
     status.handled_redeploy_request.clone_from(&state.handled_redeploy);
+    status.operation = state.operation.as_ref().map(|operation| OperationInProgress {
+        operation_type: operation.kind,
+        started_at: Time(whole_seconds(operation.started_at)),
+    });
     let is_empty = PersistedState { id: None, handled_redeploy: None, ..state.clone() } == PersistedState::default();
     status.state = if is_empty { None } else { state::text(state) };
 }

@@ -16,7 +16,7 @@ impl ManagedKind for ConnectorStaged {
             key: self.spec.key.clone(),
             // A state that this version does not understand may have anything, so it counts as begun.
             operation: status.remembered().map_or(true, |state| state.is_call_open()),
-            remote: status.remote,
+            remote: status.remote.map(|remote| remote.project),
             id: status.id,
             claims: true,
         })

@@ -50,8 +50,8 @@ pub fn summarize(facts: &StagedFacts<'_>, now: Timestamp) -> ConnectorStagedStat
     }
     // Once the project may contain something of this resource, `status.remote` is fixed.
     let has_begun = status.remembered().map_or(true, |state| state.has_begun());
-    if status.remote.is_none() || !has_begun {
-        status.remote = facts.remote.cloned().or(status.remote);
+    if let Some(project) = facts.remote.filter(|_| status.remote.is_none() || !has_begun) {
+        status.remote.get_or_insert_default().project = project.clone();
     }
     match facts.record {
         ObservedRecord::Present(record) => {
@@ -94,8 +94,10 @@ pub fn bounded(mut status: ConnectorStagedStatus) -> ConnectorStagedStatus {
 }
 
 fn show(status: &mut ConnectorStagedStatus, record: &Record) {
-    status.version = Some(record.version);
-    status.connector_status = Some(cut(record.status.as_str(), 64));
+    if let Some(remote) = &mut status.remote {
+        remote.state = Some(cut(record.status.as_str(), 64));
+        remote.version = Some(record.version);
+    }
     status.preview = Some(match record.is_previewable {
         Permission::Yes => PreviewPermission::Granted,
         Permission::No => PreviewPermission::Refused,
@@ -114,8 +116,9 @@ fn show(status: &mut ConnectorStagedStatus, record: &Record) {
 }
 
 fn hide(status: &mut ConnectorStagedStatus) {
-    status.version = None;
-    status.connector_status = None;
+    if let Some(remote) = &mut status.remote {
+        (remote.state, remote.version) = (None, None);
+    }
     status.preview = None;
     status.publishing_report.clear();
     status.previewable_report.clear();

@@ -2,6 +2,7 @@ use serde_json::json;
 
 use super::*;
 use crate::crd::ConnectorStaged;
+use crate::crd::connector_staged_status::RemoteStaged;
 use crate::operator::staged::decide::{Input, Memory, Step, decide};
 use crate::operator::staged::intent;
 use crate::operator::staged::observed::Observed;
@@ -73,12 +74,15 @@ fn the_remote_is_fixed_once_it_may_have_the_connector() {
     ] {
         let state = State { id: id.map(str::to_owned), ..State::default() };
         let mut object = object();
-        object.status = Some(ConnectorStagedStatus { remote: before.map(remote), ..ConnectorStagedStatus::default() });
+        object.status = Some(ConnectorStagedStatus {
+            remote: before.map(|key| RemoteStaged { project: remote(key), ..RemoteStaged::default() }),
+            ..ConnectorStagedStatus::default()
+        });
         let (condition, remote) = (ready_condition(Outcome::Missing, "kit", None, &[]), remote("new"));
         let record = ObservedRecord::NotRead;
         let facts =
             StagedFacts { object: &object, state: Some(&state), condition: &condition, remote: Some(&remote), record };
         let status = summarize(&facts, Timestamp::UNIX_EPOCH);
-        assert_eq!(status.remote.map(|remote| remote.project_key).as_deref(), Some(expected), "{case}");
+        assert_eq!(status.remote.map(|remote| remote.project.project_key).as_deref(), Some(expected), "{case}");
     }
 }

@@ -31,7 +31,7 @@ async fn two_managers_apply_their_own_fields_without_conflicts_with_the_operator
     let mut louder = shop.deployment();
     louder["spec"]["configurations"][0]["standardConfiguration"][0]["value"] = json!("debug");
     shop.sandbox.apply_as("team", &louder).await.unwrap();
-    shop.until("the change is live", |object| json!(object.status)["version"] == 2).await;
+    shop.until("the change is live", |object| json!(object.status)["remote"]["version"] == 2).await;
     let live = json!(shop.get().await);
     let (team, platform) = (&louder["spec"], &of_the_platform("20m")["spec"]);
     for wanted in [team, platform] {
@@ -50,7 +50,7 @@ async fn two_managers_apply_their_own_fields_without_conflicts_with_the_operator
     assert!(refused.contains("conflict with \"team\"") && refused.contains(".spec.configurations"), "{refused}");
     let forced = PatchParams::apply("platform").force().validation_strict();
     shop.sandbox.api(&stranger).patch(NAME, &forced, &Patch::Apply(&stranger)).await.unwrap();
-    shop.until("the forced change is live", |object| json!(object.status)["version"] == 3).await;
+    shop.until("the forced change is live", |object| json!(object.status)["remote"]["version"] == 3).await;
     let refused = shop.sandbox.apply_as("team", &louder).await.unwrap_err();
     assert!(refused.contains("conflict with \"platform\""), "{refused}");
 

@@ -38,7 +38,7 @@ async fn each_stage_of_the_promotion_example_becomes_live_as_its_overlay_says() 
         let live = shop.until_reason("Deployed").await;
         assert_eq!(json!(live.spec.connector), connector, "{stage}");
         let status = json!(live.status);
-        assert_eq!((&status["type"], &status["deletionPolicy"]), (&json!(kind), &json!(deletion_policy)));
+        assert_eq!((&status["remote"]["type"], &status["deletionPolicy"]), (&json!(kind), &json!(deletion_policy)));
         assert_eq!((status["key"].as_str(), &status["connector"]["version"]), (Some("tax"), &json!(1)), "{stage}");
         let settings = shop.sandbox.succeed(&["get", "configmap", "tax-settings", "-o", "jsonpath={.data}"], "").await;
         assert_eq!(settings, format!(r#"{{"logLevel":"{level}"}}"#), "{stage}");

@@ -146,7 +146,7 @@ async fn the_operator_sends_the_planned_change() {
     api.patch(NAME, &PatchParams::apply("tester").force(), &Patch::Apply(&changed)).await.unwrap();
     shop.until("redeployed", |object| {
         object.status.as_ref().is_some_and(|status| {
-            status.version == Some(2) && state(object).operation.is_none() && status.observed_generation == 2
+            status.remote_version() == Some(2) && state(object).operation.is_none() && status.observed_generation == 2
         })
     })
     .await;

@@ -193,7 +193,7 @@ async fn rule_03_a_project_that_is_changed_back_continues_as_before() {
         shop.until_reason("ProjectMissing").await;
         shop.sandbox.apply(&project).await.unwrap();
         let reported = shop.until_reason(reason).await;
-        assert_eq!(status(&reported).remote.map(|remote| remote.api_url), Some(shop.dev.url()));
+        assert_eq!(status(&reported).remote.map(|remote| remote.project.api_url), Some(shop.dev.url()));
     }
     shop.reconcile_again().await;
     assert_eq!(shop.sent(), [1, 0, 0]);

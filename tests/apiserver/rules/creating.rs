@@ -297,7 +297,7 @@ async fn rule_03_a_project_that_names_another_remote_touches_nothing() {
     shop.sandbox.apply(&project).await.unwrap();
     let changed = shop.until_reason("IdentityChanged").await;
     assert_eq!(ready(&changed).0, "False");
-    assert_eq!(status(&changed).remote.map(|remote| remote.api_url), Some(shop.dev.url()));
+    assert_eq!(status(&changed).remote.map(|remote| remote.project.api_url), Some(shop.dev.url()));
 
     // Neither a change nor a deletion reaches either of them.
     shop.change(&json!({"spec": level("debug")})).await;

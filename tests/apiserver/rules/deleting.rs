@@ -89,7 +89,7 @@ async fn rule_22_a_failed_undeploy_is_reported_and_retried_with_backoff() {
     shop.pass(DEPLOYING / 2).await;
     let failed = shop.until("reported", |object| ready(object).1 == "UndeployFailed").await;
     assert_eq!(ready(&failed).0, "False");
-    assert_eq!(status(&failed).deployment_status.as_deref(), Some("UndeployFailed"));
+    assert_eq!(status(&failed).remote_state(), Some("UndeployFailed"));
     shop.pass(Duration::from_secs(2)).await;
     assert_eq!(shop.sent()[2], 1, "no immediate retry");
 

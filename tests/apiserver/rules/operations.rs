@@ -47,7 +47,7 @@ async fn rule_06_a_failure_that_is_read_while_a_redeploy_runs_is_the_old_one() {
     shop.pass(GATHER).await;
     shop.until("accepted", is_accepted).await;
     let running = shop.pass(Duration::from_secs(1)).await;
-    assert_eq!(status(&running).deployment_status.as_deref(), Some("Failed"), "the read is stale");
+    assert_eq!(status(&running).remote_state(), Some("Failed"), "the read is stale");
     assert_eq!(ready(&running), ("Unknown", "Redeploying"));
     // No read showed it busy, so its end counts only once reads have shown it for a minute.
     assert_eq!(ready(&shop.pass(DEPLOYING).await), ("Unknown", "Redeploying"));
@@ -126,7 +126,7 @@ async fn rule_06_an_operator_killed_during_a_redeploy_neither_loses_it_nor_redep
         shop.pass(QUIET).await;
         shop.pass(QUIET_PERIOD).await;
         let live = shop.until_reason("Deployed").await;
-        assert_eq!(status(&live).version, Some(2), "secured: {secured}");
+        assert_eq!(status(&live).remote_version(), Some(2), "secured: {secured}");
         assert_eq!(shop.sent(), [1, 1, 0], "secured: {secured}: no call except the unanswered one");
     }
 }

@@ -30,7 +30,7 @@ async fn rule_20_observing_reads_no_secret_sends_nothing_and_is_deleted_at_once(
     assert_eq!(ready(&live).0, "True");
     assert!(live.finalizers().is_empty());
     assert_eq!(live.annotations().get(names::REMOTE_ID), None, "no annotation is written");
-    assert_eq!(status(&live).deployment_status.as_deref(), Some("Deployed"));
+    assert_eq!(status(&live).remote_state(), Some("Deployed"));
 
     let now = shop.dev.now();
     shop.dev.world().set_status(&id, DeploymentStatus::Failed, now).unwrap();
@@ -87,7 +87,7 @@ async fn rule_20_a_suspended_resource_observes_and_sends_nothing() {
     shop.until_reason("Suspended").await;
     let id = status(&live).id.expect("an id");
     shop.dev.world().bump_version(&id, shop.dev.now()).unwrap();
-    assert_eq!(status(&shop.reconcile_again().await).version, Some(2));
+    assert_eq!(status(&shop.reconcile_again().await).remote_version(), Some(2));
     assert_eq!(shop.sent(), [1, 0, 0]);
 }
 
@@ -236,9 +236,9 @@ async fn rule_21_from_apply_to_ready_each_write_is_a_change_and_three_suffice() 
     shop.until_reason("Deployed").await;
     let versions = history.until(|object| ready(object).1 == "Deployed").await;
     // The first version is the apply; finalizer with operation, its response and end are writes of the operator.
-    let deploying = versions.iter().any(|object| {
-        state(object).operation.is_some() && status(object).deployment_status.as_deref() == Some("Deploying")
-    });
+    let deploying = versions
+        .iter()
+        .any(|object| state(object).operation.is_some() && status(object).remote_state() == Some("Deploying"));
     assert!(versions.len() - 1 <= 3 + usize::from(deploying), "{} writes", versions.len() - 1);
     let distinct: std::collections::BTreeSet<_> = versions
         .iter()

@@ -38,7 +38,7 @@ async fn rule_17_ready_is_true_only_for_what_is_applied_and_observed() {
         let Some(condition) = condition(object, names::READY) else { continue };
         assert_eq!(condition.observed_generation, Some(status.observed_generation));
         if condition.status == "True" {
-            assert_eq!(status.deployment_status.as_deref(), Some("Deployed"));
+            assert_eq!(status.remote_state(), Some("Deployed"));
             assert_eq!(state(object).operation, None);
             let applied = state(object).applied.expect("something applied");
             assert!(applied.digest.is_some() && applied.generation <= status.observed_generation);
@@ -58,7 +58,7 @@ async fn rule_17_a_refused_change_is_not_ready_although_the_previous_state_is_li
     shop.pass(GATHER).await;
     let refused = shop.until_reason("ConfigurationInvalid").await;
     assert_shape(&refused, "ConfigurationInvalid", true);
-    assert_eq!((status(&refused).deployment_status.as_deref(), state(&refused).operation), (Some("Deployed"), None));
+    assert_eq!((status(&refused).remote_state(), state(&refused).operation), (Some("Deployed"), None));
     let refused = shop.pass(Duration::from_mins(5)).await;
     assert_shape(&refused, "ConfigurationInvalid", true);
     assert_eq!(shop.sent(), [1, 1, 0], "no quick retries");
@@ -98,11 +98,11 @@ async fn rule_17_a_read_of_the_state_before_a_redeploy_is_not_used() {
     shop.pass(GATHER).await;
     shop.until("accepted", is_accepted).await;
     let old = shop.pass(DEPLOYING + GATHER).await;
-    assert_eq!(status(&old).deployment_status.as_deref(), Some("Deployed"), "the read is stale");
+    assert_eq!(status(&old).remote_state(), Some("Deployed"), "the read is stale");
     assert_eq!(ready(&old), ("Unknown", "Redeploying"));
     shop.pass(DEPLOYING).await;
     let live = shop.until_reason("Deployed").await;
-    assert_eq!(status(&live).version, Some(2));
+    assert_eq!(status(&live).remote_version(), Some(2));
     assert_eq!(shop.sent(), [1, 1, 0]);
 }
 
@@ -129,7 +129,7 @@ async fn rule_18_a_failure_is_reported_within_one_poll_with_its_report() {
     assert_eq!(ready(&failed).0, "False");
     assert_eq!(condition(&failed, names::STALLED).map(|stalled| stalled.reason.as_str()), Some("DeploymentFailed"));
     let status = status(&failed);
-    assert_eq!(status.deployment_status.as_deref(), Some("Failed"));
+    assert_eq!(status.remote_state(), Some("Failed"));
     let message = message(&failed);
     assert!(message.contains("It did not start") && message.contains("The port is taken"), "{message}");
     let error = status.report.iter().find(|entry| entry.entry_type == "Error").expect("an error");

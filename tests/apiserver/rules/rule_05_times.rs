@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use connect_operator::crd::ConnectorDeploymentStatus;
 use connect_operator::names;
 use dev_server::{Fault, FaultAnswer};
 use serde_json::json;
@@ -46,7 +47,7 @@ async fn rule_05_a_slow_read_of_a_secret_between_two_404s_is_no_time_between_the
 
     // All that follows is the redeploy for the other token.
     let redeployed = shop.until("redeployed", |object| {
-        let version = object.status.as_ref().and_then(|status| status.version);
+        let version = object.status.as_ref().and_then(ConnectorDeploymentStatus::remote_version);
         version == Some(2) && state(object).operation.is_none()
     });
     meanwhile(&shop.clock, FINE, redeployed).await;

@@ -70,7 +70,7 @@ async fn rule_17_a_missing_extension_keeps_it_unready_until_it_appears() {
     let (shop, live) = with_script(Creation::Omitted, &verified(), "NotVerified").await;
     assert_eq!(ready(&live), ("False", "NotVerified"));
     assert!(condition(&live, names::STALLED).is_none() && condition(&live, names::RECONCILING).is_none());
-    assert_eq!(status(&live).deployment_status.as_deref(), Some("Deployed"), "the deployment did not fail");
+    assert_eq!(status(&live).remote_state(), Some("Deployed"), "the deployment did not fail");
     let (state, reason, found) = verification(&live);
     assert_eq!((state, reason), ("False", "NotFound"));
     assert!(found.contains(&format!("Extension {KEY} does not exist")), "{found}");
@@ -156,7 +156,7 @@ async fn rule_17_a_missing_scope_is_named_and_other_credentials_can_provide_it()
     shop.put_secret("verifier", &[("clientId", "deployer"), ("clientSecret", "another-secret-of-the-shop")]).await;
     let live = shop.until_reason("CredentialsRejected").await;
     assert!(!format!("{live:?}").contains("another-secret-of-the-shop"));
-    assert_eq!(status(&live).deployment_status.as_deref(), Some("Deployed"));
+    assert_eq!(status(&live).remote_state(), Some("Deployed"));
 
     shop.put_secret("verifier", &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
     shop.until_reason("Deployed").await;

@@ -38,8 +38,7 @@ fn known() -> Value {
         "observedGeneration": 1,
         "id": "4711",
         "key": "tax-eu",
-        "type": "sandbox",
-        "region": "europe-west1.gcp",
+        "remote": {"apiUrl": "https://connect.test", "projectKey": "shop", "type": "sandbox", "region": "europe-west1.gcp"},
         "connector": {"id": "c-1", "key": "demo-connector", "version": 3, "name": "Demo"},
     })
 }

@@ -145,11 +145,11 @@ fn status(kind: &str) -> Value {
                 condition("SecretsUnverified", "True", "NotSentFromHere"),
                 condition("Verified", "False", "NotFound"),
             ]);
-            json!({"key": "shop_tax", "type": "sandbox", "deploymentStatus": "Deployed"})
+            json!({"key": "shop_tax", "remote": {"apiUrl": "http://a", "projectKey": "p", "type": "sandbox", "state": "Deployed"}})
         }
         "ConnectorStaged" => {
             conditions.push(condition("Suspended", "True", "Suspended"));
-            json!({"key": "my-connector", "connectorStatus": "Draft"})
+            json!({"key": "my-connector", "remote": {"apiUrl": "http://a", "projectKey": "p", "state": "Draft"}})
         }
         "ActionCheck" => {
             conditions.push(condition("Suspended", "True", "Suspended"));

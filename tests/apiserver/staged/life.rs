@@ -26,7 +26,7 @@ async fn a_tag_goes_from_git_to_its_publication_and_so_does_the_next() {
     apply(&shop, &json!({"preview": "Request", "publishPolicy": "Private"})).await;
     let published = until_reason(&shop, "Published").await;
     let status = published.status.unwrap();
-    assert_eq!(status.connector_status.as_deref(), Some("Published"));
+    assert_eq!(status.remote.as_ref().unwrap().state.as_deref(), Some("Published"));
     assert_eq!(status.preview, Some(PreviewPermission::Granted));
     assert_eq!(status.published_tag.as_deref(), Some("1.0.0"));
     assert_eq!(previewed(&status).as_deref(), Some("1.0.0"));

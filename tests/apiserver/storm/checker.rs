@@ -290,7 +290,7 @@ impl Evidence<'_> {
         };
         let live = moments.iter().rposition(|moment| {
             moment.what == Happened::Became(DeploymentStatus::Deployed)
-                && Some(moment.version) == status.version
+                && Some(moment.version) == status.remote_version()
                 && moment.at <= observation.at
                 && self.asked.carried(self.name, self.world, moment).is_some_and(|carried| claimed.holds_for(carried))
         });
@@ -355,7 +355,7 @@ fn seen(observation: &Observation) -> String {
         observation.at,
         object.metadata.generation,
         status.observed_generation,
-        status.version,
+        status.remote_version(),
         ready.unwrap_or_default(),
         operation.unwrap_or_default(),
     )

@@ -3,7 +3,7 @@ connect-operator scaffold demo-connector --name tax --project shop |
   sed 's/API_TOKEN: ""/API_TOKEN: my-first-token/' | kubectl apply -f -
 connect-operator wait tax --timeout "$PATIENCE"
 key=$(kubectl get cdep tax -o jsonpath='{.status.key}')
-version() { kubectl wait cdep/tax --for=jsonpath='{.status.version}'="$1" --timeout "$PATIENCE"; }
+version() { kubectl wait cdep/tax --for=jsonpath='{.status.remote.version}'="$1" --timeout "$PATIENCE"; }
 
 kubectl patch secret tax -p '{"stringData": {"API_TOKEN": "my-next-token"}}'
 version 2
@@ -14,7 +14,7 @@ kubectl wait cdep/tax --for=condition=Suspended --timeout "$PATIENCE"
 kubectl patch secret tax -p '{"stringData": {"API_TOKEN": "my-third-token"}}'
 if connect-operator reconcile tax --wait --timeout "$PATIENCE" 2> held; then echo "it was sent"; exit 1; fi
 grep 'Suspended' held
-test "$(kubectl get cdep tax -o jsonpath='{.status.version}')" = 2
+test "$(kubectl get cdep tax -o jsonpath='{.status.remote.version}')" = 2
 connect-operator resume tax
 version 3
 connect-operator wait tax --timeout "$PATIENCE"
@@ -31,4 +31,4 @@ grep 'lacks service.API_TOKEN' held
 name=$(kubectl get cdep -o jsonpath='{.items[0].metadata.name}')
 kubectl patch secret "$name" -p '{"stringData": {"service.API_TOKEN": "my-third-token"}}'
 connect-operator adopt "$key" --project shop --take-over --timeout "$PATIENCE" | grep ': Deployed'
-test "$(kubectl get cdep "$name" -o jsonpath='{.status.version}')" = 3
+test "$(kubectl get cdep "$name" -o jsonpath='{.status.remote.version}')" = 3

@@ -39,7 +39,7 @@ async fn an_unknown_status_is_shown_and_waited_for() {
     shop.dev.world().set_status(&id, unknown, shop.dev.now()).unwrap();
     shop.annotate(names::RECONCILE_REQUESTED_AT, "once").await;
     let shown = shop.until("shown", |object| {
-        object.status.as_ref().and_then(|status| status.deployment_status.as_deref()) == Some("Hibernating")
+        object.status.as_ref().and_then(|status| status.remote_state()) == Some("Hibernating")
     });
     let conditions = shown.await.status.unwrap().conditions;
     assert!(!conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True"));

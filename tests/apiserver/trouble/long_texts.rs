@@ -63,8 +63,7 @@ async fn long_texts_of_the_service_make_no_status_invalid() {
     shop.change(&json!({"spec": level("debug")})).await;
     shop.until("redeployed", |object| {
         let status = object.status.as_ref();
-        status
-            .is_some_and(|status| status.version == Some(2) && status.deployment_status.as_deref() == Some("Deployed"))
+        status.is_some_and(|status| status.remote_version() == Some(2) && status.remote_state() == Some("Deployed"))
     })
     .await;
     shop.until_reason("Deployed").await;

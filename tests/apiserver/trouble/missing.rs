@@ -107,7 +107,7 @@ async fn what_is_missing_is_named_and_its_creation_is_noticed_within_seconds() {
     // A Secret that is deleted while it is used does not affect the live deployment.
     shop.api::<Secret>().delete(SECRET, &DeleteParams::default()).await.unwrap();
     let object = meanwhile(&shop.clock, FINE, shop.until_reason("SecretMissing")).await;
-    assert_eq!(object.status.and_then(|status| status.deployment_status).as_deref(), Some("Deployed"));
+    assert_eq!(object.status.and_then(|status| status.remote?.state).as_deref(), Some("Deployed"));
     shop.put_token("first-token-of-the-shop").await;
     meanwhile(&shop.clock, FINE, shop.until_reason("Deployed")).await;
     assert_eq!(shop.sent(), [1, 0, 0], "the sent value has not changed");

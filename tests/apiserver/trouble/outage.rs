@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use connect_api::model::DeploymentStatus;
 use connect_operator::cli::run::health::{Health, Stage};
-use connect_operator::crd::ConnectorDeployment;
+use connect_operator::crd::{ConnectorDeployment, ConnectorDeploymentStatus};
 use connect_operator::names;
 use dev_server::{Fault, FaultAnswer, Options};
 use kube::ResourceExt as _;
@@ -96,7 +96,7 @@ async fn rule_20_an_hour_without_the_remote_while_100_resources_change_leads_to_
     shop.dev.clear_faults();
     let before = shop.dev.counts();
     until_all(&shop, "live again", |object| {
-        let redeployed = object.status.as_ref().and_then(|status| status.version) == Some(2);
+        let redeployed = object.status.as_ref().and_then(ConnectorDeploymentStatus::remote_version) == Some(2);
         is_live(object) && redeployed != is_quiet(object)
     })
     .await;

@@ -84,7 +84,7 @@ async fn neither_a_redeploy_nor_an_undeploy_is_sent_without_the_scope_for_it() {
     let lacks = shop.until_reason("PermissionMissing").await;
     let named = "manage_connectors_deployments:demo, which is needed to create, redeploy and delete";
     assert!(message(&lacks).contains(named), "{}", message(&lacks));
-    let live = lacks.status.unwrap().deployment_status;
+    let live = lacks.status.and_then(|status| status.remote?.state);
     assert_eq!(live.as_deref(), Some("Deployed"), "the live state is still reported");
     assert_eq!(shop.sent(), [1, 0, 0]);
     shop.put_credentials("deployer").await;

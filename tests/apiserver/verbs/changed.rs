@@ -39,15 +39,15 @@ async fn a_deployment_is_suspended_and_resumed() {
 async fn a_redeploy_is_requested_once_and_awaited() {
     let shop = Shop::live().await;
     let sandbox = &shop.sandbox;
-    let before = shop.get().await.status.and_then(|status| status.version);
+    let before = shop.get().await.status.and_then(|status| status.remote_version());
     let printed = super::printed(sandbox, &["redeploy", "deployment/tax", "--wait"]).await;
     assert!(printed.starts_with("connectordeployment.connect-operator.io/tax redeploy requested\n"), "{printed}");
     assert!(printed.contains("deployment/tax: Deployed: "), "{printed}");
-    let after = shop.get().await.status.and_then(|status| status.version);
+    let after = shop.get().await.status.and_then(|status| status.remote_version());
     assert_eq!(after, before.map(|version| version + 1), "one redeploy, which has ended");
     let reconciled = super::printed(sandbox, &["reconcile", "tax", "--wait"]).await;
     assert!(reconciled.contains("reconcile requested\n") && reconciled.contains("Deployed: "), "{reconciled}");
-    assert_eq!(shop.get().await.status.and_then(|status| status.version), after, "a read sends nothing");
+    assert_eq!(shop.get().await.status.and_then(|status| status.remote_version()), after, "a read sends nothing");
     let lists = shop.calls("queryDeployments");
     let reconciled = super::printed(sandbox, &["reconcile", "project/shop", "--wait"]).await;
     assert!(reconciled.contains("project/shop: Available: "), "{reconciled}");

@@ -1,6 +1,6 @@
 //! The maximum size of a status: every field of every kind filled as far as its schema or its writer allows, then
-//! bounded as
-//! the operator bounds what it writes.
+//! bounded as the
+//! operator bounds what it writes.
 
 use connect_operator::crd;
 use connect_operator::names;
@@ -35,7 +35,7 @@ fn largest(path: &str, schema: &Value, listed: bool) -> Value {
             let elsewhere = ["conditions", "state"];
             members
                 .iter()
-                .filter(|(name, _)| !elsewhere.contains(&name.as_str()))
+                .filter(|(name, _)| path.contains('.') || !elsewhere.contains(&name.as_str()))
                 .map(member)
                 .collect::<Map<_, _>>()
                 .into()
@@ -67,7 +67,7 @@ fn longest(path: &str) -> u64 {
         "url" => 2048,
         "title" | "message" | "comment" | "topic" => 1024,
         "schedule" => 100,
-        "type" | "deploymentStatus" | "connectorStatus" | "project" | "at" => 64,
+        "type" | "state" | "project" | "at" => 64,
         _ => 256,
     }
 }

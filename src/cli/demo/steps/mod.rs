@@ -158,7 +158,7 @@ fn has(deployment: &ConnectorDeployment, condition: &str) -> bool {
 fn is_settled(deployment: &ConnectorDeployment, remote: &str) -> bool {
     deployment.status.as_ref().is_some_and(|status| {
         Some(status.observed_generation) == deployment.metadata.generation
-            && status.deployment_status.as_deref() == Some(remote)
+            && status.remote_state() == Some(remote)
             && state::shown(status).operation.is_none()
     })
 }

@@ -10,7 +10,7 @@ use crate::cli::demo::Error;
 use crate::cli::demo::display::detail;
 use crate::cli::demo::manifests::{self, LOG_LEVEL, Manifests, TOKEN};
 use crate::cli::resources::findings;
-use crate::crd::{ActionCheck, ConnectorDeployment};
+use crate::crd::{ActionCheck, ConnectorDeployment, ConnectorDeploymentStatus};
 use crate::operator::reporting::conditions::is_ready;
 
 /// The connector to deploy, and the search text for it.
@@ -86,7 +86,8 @@ impl Demo<'_> {
         let changes = self.quickstart.edit(TOKEN, &token);
         self.step("the changed Secret is redeployed", async {
             self.apply(&changes).await?;
-            let version = |it: &ConnectorDeployment| it.status.as_ref().and_then(|status| status.version);
+            let version =
+                |it: &ConnectorDeployment| it.status.as_ref().and_then(ConnectorDeploymentStatus::remote_version);
             self.until(DEPLOYMENT, |it| is_live(it) && version(it) == Some(2)).await?;
             // A second redeploy would be sent before the operator handles this request.
             self.look_again(DEPLOYMENT).await?;

@@ -142,11 +142,13 @@ pub fn summarize(
     status.deletion_policy = Some(facts.deletion_policy);
     if let Some(wanted) = &facts.wanted {
         status.key = Some(wanted.key.clone());
-        status.deployment_type = Some(wanted.kind);
-        status.region = Some(wanted.region.clone());
-        // Once the project may contain something of this resource, `status.remote` is fixed.
-        if status.remote.is_none() || (facts.persisted.id.is_none() && facts.persisted.operation.is_none()) {
-            status.remote = Some(wanted.remote.clone());
+        let is_new = status.remote.is_none();
+        let remote = status.remote.get_or_insert_default();
+        remote.deployment_type = Some(wanted.kind);
+        remote.region = Some(wanted.region.clone());
+        // Once the project may contain something of this resource, it is fixed.
+        if is_new || (facts.persisted.id.is_none() && facts.persisted.operation.is_none()) {
+            remote.project = wanted.remote.clone();
         }
     }
     match facts.record {
@@ -294,8 +296,10 @@ fn show(status: &mut ConnectorDeploymentStatus, record: &Deployment, texts: &Tex
     // A record need not show URLs during a redeploy.
     let before = std::mem::take(&mut status.applications);
     let url = |name: &str| before.iter().find(|application| application.application_name == name)?.url.clone();
-    status.deployment_status = Some(cut(record.status.as_str(), 64));
-    status.version = Some(record.version);
+    if let Some(remote) = &mut status.remote {
+        remote.state = Some(cut(record.status.as_str(), 64));
+        remote.version = Some(record.version);
+    }
     status.connector = Some(DeployedConnector {
         // Whole, because it is compared with that of a ConnectorStaged.
         id: Some(record.connector.id.clone()).filter(|id| !id.is_empty()),
@@ -339,8 +343,9 @@ pub(super) fn report(record: &Deployment, texts: &Texts<'_>) -> Option<Vec<Repor
 }
 
 fn hide(status: &mut ConnectorDeploymentStatus) {
-    status.deployment_status = None;
-    status.version = None;
+    if let Some(remote) = &mut status.remote {
+        (remote.state, remote.version) = (None, None);
+    }
     status.connector = None;
     status.applications.clear();
     status.report.clear();

@@ -299,6 +299,12 @@ impl ObservedDeployment {
         self.shows_as_sent(sent, digests) && plain.all(|item| sent.names.has(item) || self.shows_default(item))
     }
 
+    /// Whether its connector may read this value.
+    pub fn may_read(&self, item: &Item) -> bool {
+        let declares = |declared: &Declared| declared.keys.contains_key(item);
+        !matches!(item.kind, Kind::Secured | Kind::Standard) || self.declared.as_ref().is_none_or(declares)
+    }
+
     /// Whether it shows the default that the connector declares for a plain value.
     pub fn shows_default(&self, item: &Item) -> bool {
         let default = self.declared.as_ref().and_then(|declared| declared.default_of(item));

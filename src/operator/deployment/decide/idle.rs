@@ -144,7 +144,10 @@ fn compare(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPay
     if let Release::Awaited(outcome) = release {
         return input.no_op(outcome, None);
     }
+    let moves = release == Release::Due;
+    // A move first: the version to which it moves may declare less, and what nobody declares is in nobody's way.
     if input.intent.recreate
+        && !moves
         && applied.is_some_and(|applied| retained::has_own(applied, &wanted.payload.names, observed))
     {
         return recreating::begin(input, wanted);
@@ -153,7 +156,6 @@ fn compare(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPay
     let rolled_back_values = rolled_back && observed.rollback.is_some();
     let corrects =
         input.intent.correct_drift && (matches!(drift, Drift::ByOthers | Drift::AtOnce) || rolled_back_values);
-    let moves = release == Release::Due;
     if differs || requested || moves || corrects {
         // The first redeploy after a rollback moves to the latest version again.
         let version = &input.intent.version;

@@ -19,9 +19,9 @@ pub fn retained(applied: &Applied, wanted: &Names, observed: &ObservedDeployment
     ours.chain(unwanted(wanted, observed).cloned()).collect()
 }
 
-/// Whether this resource sent some of it.
+/// Whether this resource sent some of it, and the version that runs still declares it, as far as is known.
 pub(super) fn has_own(applied: &Applied, wanted: &Names, observed: &ObservedDeployment) -> bool {
-    !own(applied, wanted, observed).is_empty()
+    own(applied, wanted, observed).iter().any(|item| observed.may_read(item))
 }
 
 fn own(applied: &Applied, wanted: &Names, observed: &ObservedDeployment) -> Vec<Item> {

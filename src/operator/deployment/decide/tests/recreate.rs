@@ -5,6 +5,7 @@ use super::build::{
 };
 use super::retained::{live, names, redeployed, wants, without_b, without_u};
 use crate::operator::deployment::decide::{Call, CallKind, Outcome, Response, apply_response};
+use crate::operator::deployment::declared::Declared;
 use crate::operator::deployment::persisted::DeletionPolicy::Delete;
 use crate::operator::deployment::persisted::OperationState::Planned;
 use crate::operator::deployment::persisted::OperationType::{Create, Recreate, Redeploy, Undeploy};
@@ -40,6 +41,7 @@ fn only_a_removed_value_that_the_resource_sent_causes_a_new_deployment() {
     let removed = || recreates(wants(without_u()));
     let unavailable = idle(Outcome::VersionUnavailable { wanted: 1, latest: Some(2), drifted: false });
     let busy = removed().seeing(|seen| seen.phase = Deploying);
+    let undeclared = removed().seeing(|seen| seen.declared = Some(Declared::default()));
     check(vec![
         ("nothing is removed", recreates(live()), SETTLED),
         ("a plain value is removed", recreates(wants(without_b())), SENT),
@@ -51,6 +53,8 @@ fn only_a_removed_value_that_the_resource_sent_causes_a_new_deployment() {
         ("not while an operation runs", busy, idle(Outcome::Busy)),
         ("not if the values for the create are not known", recreates(live()).unknown(), idle(Outcome::ValuesUnknown)),
         ("not if another version would be created", removed().version(Some(1), Some(2)), unavailable),
+        ("a newer version first", removed().follows(Some(2)), REDEPLOYED),
+        ("what the version that runs does not declare is not removed", undeclared, REDEPLOYED),
         ("not without removedValuesPolicy: Recreate", wants(without_u()), REDEPLOYED),
     ]);
 }

@@ -15,7 +15,7 @@ use super::{DEPLOYING, GATHER, Leaping, condition, is, is_accepted, level, messa
 use crate::manifests::with_spec;
 use crate::shop::state;
 use crate::shop::{CREDENTIALS, SECRET};
-use crate::trouble::pace::{COARSE, meanwhile};
+use crate::trouble::pace::{COARSE, FINE, meanwhile, pass};
 
 #[tokio::test]
 async fn rule_17_ready_is_true_only_for_what_is_applied_and_observed() {
@@ -245,7 +245,8 @@ async fn rule_19_an_optional_object_that_is_missing_for_an_instant_removes_nothi
     witness["spec"]["suspend"] = json!(true);
     shop.sandbox.apply(&witness).await.unwrap();
     shop.sandbox.until_reason("witness", "ConfigMapMissing").await;
-    shop.clock.step(Duration::from_secs(20));
+    pass(&shop.clock, FINE, Duration::from_secs(20)).await;
+    assert_eq!(shop.sent(), [1, 0, 0], "it is missing for 20 s");
     put().await;
     shop.reconcile_again().await;
     shop.pass(GATHER).await;

@@ -73,6 +73,8 @@ pub struct Desired {
     pub reset: BTreeSet<Item>,
     /// Values that are the URL of an application.
     pub url_values: Vec<UrlValue>,
+    /// Values that are a key of an object, which is described.
+    origins: BTreeMap<Item, String>,
 }
 
 /// Why the values cannot be sent, and what is known of them anyway.
@@ -136,6 +138,15 @@ impl Desired {
         let secured = self.values.secured.iter().map(|(item, text)| (item, text.expose_secret()));
         let given = visible.map(|(item, text)| (item, text.as_str())).chain(secured);
         given.filter_map(|(item, text)| Some(format!("{item} ({})", invisible_ends(text)?))).collect()
+    }
+
+    /// Returns where the values come from whose keys a text of the service names, as sentences without a full stop.
+    pub fn origins_of(&self, text: &str) -> Vec<String> {
+        let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-');
+        let words: BTreeSet<&str> = text.split(|letter| !is_part(letter)).collect();
+        let named = self.origins.iter().filter(|(item, _)| words.contains(item.key.as_str()));
+        let said: BTreeSet<_> = named.map(|(item, origin)| format!("{} is {origin}", item.key)).collect();
+        said.into_iter().collect()
     }
 
     /// Names the entries of `configurationFrom` that are not sent, if there are any, and says why.
@@ -274,6 +285,7 @@ impl<'a> Gather<'a> {
                     self.misplaced.push(((*item).clone(), described.clone()));
                 } else if let Some(text) = self.text(kind, object, key, value) {
                     self.insert(item, text);
+                    self.desired.origins.insert((*item).clone(), origin(kind, object, key));
                 }
             }
         }
@@ -291,19 +303,20 @@ impl<'a> Gather<'a> {
 
     /// Adds the single values of an application, or the global ones for [`GLOBAL`].
     fn values(&mut self, application: &str, spec: &ConfigurationValues) {
-        let place = place(application);
         for value in &spec.standard_configuration {
-            if let Some(text) = self.standard(application, value) {
-                self.desired.values.visible.insert(Item::standard(application, &value.key), text);
+            let item = Item::standard(application, &value.key);
+            if let Some(text) = self.standard(&item, value) {
+                self.desired.values.visible.insert(item, text);
             }
         }
         for value in &spec.secured_configuration {
             let SecretKeyRef { name, key, optional } = &value.value_from.secret_key_ref;
-            let field = format!("{} of {place}", value.key);
-            if let Some(text) = self.one((Named::Secret, name), key, *optional, &field) {
-                self.desired.values.secured.insert(Item::secured(application, &value.key), SecretString::from(text));
+            let item = Item::secured(application, &value.key);
+            if let Some(text) = self.one(&item, (Named::Secret, name), key, *optional) {
+                self.desired.values.secured.insert(item, SecretString::from(text));
             }
         }
+        let place = place(application);
         let Values { visible, secured, .. } = &self.desired.values;
         let own = secured.keys().filter(|item| item.application == application);
         for Item { key, .. } in own.filter(|item| visible.contains_key(&Item::standard(application, &item.key))) {
@@ -312,23 +325,22 @@ impl<'a> Gather<'a> {
     }
 
     /// Returns one plain value; `None`: it is left out.
-    fn standard(&mut self, application: &str, value: &StandardValue) -> Option<String> {
+    fn standard(&mut self, item: &Item, value: &StandardValue) -> Option<String> {
         let from = value.value_from.as_ref();
-        let config_map = from.and_then(|from| from.config_map_key_ref.as_ref());
-        let url = from.and_then(|from| from.application_url.as_ref());
-        match (&value.value, config_map, url) {
-            (Some(text), _, _) => Some(text.clone()),
-            (None, Some(ConfigMapKeyRef { name, key, optional }), _) => {
-                let field = format!("{} of {}", value.key, place(application));
-                self.one((Named::ConfigMap, name), key, *optional, &field)
-            }
-            (None, None, Some(url)) => {
-                self.desired.url_values.push(UrlValue::of(Item::standard(application, &value.key), url));
+        if let Some(ConfigMapKeyRef { name, key, optional }) = from.and_then(|from| from.config_map_key_ref.as_ref()) {
+            return self.one(item, (Named::ConfigMap, name), key, *optional);
+        }
+        // It wins over an object that is taken as a whole.
+        self.desired.origins.remove(item);
+        match (&value.value, from.and_then(|from| from.application_url.as_ref())) {
+            (Some(text), _) => Some(text.clone()),
+            (None, Some(url)) => {
+                self.desired.url_values.push(UrlValue::of(item.clone(), url));
                 Some(url.placeholder.clone())
             }
             // The schema rejects this, but an object that is older than the schema may still contain it.
-            (None, None, None) => {
-                let place = place(application);
+            (None, None) => {
+                let place = place(&item.application);
                 self.invalid.push(format!("{place}: {} has neither value nor valueFrom", value.key));
                 None
             }
@@ -347,16 +359,18 @@ impl<'a> Gather<'a> {
         None
     }
 
-    /// Returns the value of one key of an object; `None`: it is left out. A value that cannot be had is empty, and nothing is
-    /// sent. `optional`: object and key may be missing; `field`: the field that needs them.
-    fn one(&mut self, (kind, object): (Named, &str), key: &str, optional: bool, field: &str) -> Option<String> {
-        let content = self.content((kind, object), optional, field);
+    /// Returns a value that is one key of an object; `None`: it is left out. A value that cannot be had is empty, and nothing
+    /// is sent. `optional`: object and key may be missing.
+    fn one(&mut self, item: &Item, (kind, object): (Named, &str), key: &str, optional: bool) -> Option<String> {
+        let field = format!("{} of {}", item.key, place(&item.application));
+        let content = self.content((kind, object), optional, &field);
         let value = content.and_then(|content| content.data.get(key));
         if let Some(value) = value {
+            self.desired.origins.insert(item.clone(), origin(kind, object, key));
             return Some(self.text(kind, object, key, value).unwrap_or_default());
         }
         if content.is_some() && !optional {
-            self.missing.key(kind, object, key, field);
+            self.missing.key(kind, object, key, &field);
         }
         (!optional).then(String::new)
     }
@@ -399,6 +413,10 @@ impl<'a> Gather<'a> {
         };
         Err(Unready { condition, names, among_files })
     }
+}
+
+fn origin(kind: Named, object: &str, key: &str) -> String {
+    format!("key {key} of {} {object}", kind.as_str())
 }
 
 /// Whether the values of an object are for the application of this value.

@@ -22,7 +22,7 @@ pub fn redeploy(object_ref: &ObjectRef) -> String {
 
 /// Appends to the message of a failed deployment where the values come from that it names, and the command that requests a
 /// redeploy. The rest of the message is cut so that these fit. `sources`: returns where the values come from that a text
-/// names, see [`sources_of`](crate::operator::deployment::value_from::sources_of).
+/// names, see [`origins_of`](crate::operator::deployment::desired::Desired::origins_of).
 pub fn of_failure(
     condition: ConditionUpdate,
     object_ref: &ObjectRef,

@@ -139,6 +139,30 @@ fn rule_14_a_key_goes_to_whoever_declares_it() {
 }
 
 #[test]
+fn a_failure_names_the_objects_of_the_values_that_its_text_names() {
+    let (tax, settings) = (contents(&[TAX, SETTINGS]), "settings");
+    let declared = ["token", "other"].map(|key| (Item::secured("service", key), DeclaredKey::default()));
+    let declared = Declared { keys: declared.into_iter().collect(), ..Declared::default() };
+    let mut spec = service(&json!({
+        "standardConfiguration": [
+            {"key": "URL", "valueFrom": {"configMapKeyRef": {"name": settings, "key": "A"}}}, {"key": "LEVEL", "value": "info"}],
+        "securedConfiguration": [secret_value("PIN", "tax", "token")],
+    }));
+    spec["configurationFrom"] = json!([{"secretRef": {"name": "tax"}}]);
+    let desired = from_spec(&resource(&spec).spec, &tax, Some(&declared)).expect("they are there");
+    for (text, expected) in [
+        ("the build failed", vec![]),
+        ("token is not valid", vec!["token is key token of Secret tax"]),
+        ("is `PIN` set? PIN: no", vec!["PIN is key token of Secret tax"]),
+        ("PINS is not valid, nor X_PIN, nor PIN-2", vec![]),
+        ("LEVEL is in the spec itself", vec![]),
+        ("URL and PIN", vec!["PIN is key token of Secret tax", "URL is key A of ConfigMap settings"]),
+    ] {
+        assert_eq!(desired.origins_of(text), expected, "{text}");
+    }
+}
+
+#[test]
 fn unusable_values_are_named_without_showing_them() {
     let broken: Object<'_> = (Named::Secret, "raw", &[("token", b"\xff\xfehidden")]);
     let value = |key: &str| json!({"key": key, "value": "1"});

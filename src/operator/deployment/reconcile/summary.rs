@@ -43,8 +43,9 @@ impl Reconciler<'_> {
         // A resource that only observes sends nothing.
         match self.object.spec.management_policy {
             ManagementPolicy::Full => {
-                let sources = |text: &str| value_from::sources_of(&self.object.spec, text);
-                remedy::of_failure(condition, self.object_ref, sources)
+                let desired = inputs.desired.as_ref().ok();
+                let origins = |text: &str| desired.map(|desired| desired.origins_of(text)).unwrap_or_default();
+                remedy::of_failure(condition, self.object_ref, origins)
             }
             ManagementPolicy::ObserveOnly => condition,
         }

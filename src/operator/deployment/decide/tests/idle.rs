@@ -64,6 +64,8 @@ fn rule_8_a_redeploy_carries_the_version_that_was_read() {
     let operation = live().wants("2", "secret").gathered().next_operation();
     assert_eq!((operation.from_version, operation.from_build.as_deref()), (Some(5), Some("build-1")));
     assert_eq!(operation.payload, Some(wanted("2", "secret").payload));
+    let rotated = live().wants("1", "other").gathered().next_operation();
+    assert_eq!((operation.changes_visible, rotated.changes_visible), (true, false));
 }
 
 #[test]

@@ -32,7 +32,7 @@ impl Simulation {
         let text = object["status"]["state"].as_str().unwrap_or_default();
         let mut state: Value = serde_json::from_str(text).expect("the operator writes JSON");
         state["call"] = json!({
-            "kind": kind, "at": self.now().to_string(), "from": object["status"]["version"], "digest": "",
+            "kind": kind, "at": self.now().to_string(), "from": object["status"]["remote"]["version"], "digest": "",
             "open": true,
         });
         self.forge_staged_status(&json!({"state": state.to_string()}));
@@ -59,7 +59,7 @@ impl Simulation {
     /// Id and version of the staged connector, as the status reports them.
     fn staged_identity(&self) -> (String, i64) {
         let status = &self.stored_staged()["status"];
-        (status["id"].as_str().unwrap_or_default().to_owned(), status["version"].as_i64().unwrap_or_default())
+        (status["id"].as_str().unwrap_or_default().to_owned(), status["remote"]["version"].as_i64().unwrap_or_default())
     }
 }
 

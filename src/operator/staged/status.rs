@@ -54,6 +54,8 @@ pub fn summarize(facts: &StagedFacts<'_>, now: Timestamp) -> ConnectorStagedStat
         status.remote.get_or_insert_default().project = project.clone();
     }
     match facts.record {
+        // It is that of somebody else.
+        ObservedRecord::Present(_) if condition.reason == Reason::KeyTaken => hide(&mut status),
         ObservedRecord::Present(record) => {
             show(&mut status, record);
             if condition.reason == Reason::Published || (record.already_listed && !record.has_changes) {
@@ -64,7 +66,6 @@ pub fn summarize(facts: &StagedFacts<'_>, now: Timestamp) -> ConnectorStagedStat
         ObservedRecord::NotRead => {}
     }
     let retained = match facts.record {
-        // It is that of somebody else.
         ObservedRecord::Present(_) if condition.reason == Reason::KeyTaken => None,
         ObservedRecord::Present(record) => retained(object, record),
         ObservedRecord::Absent => None,
@@ -88,7 +89,7 @@ fn retained(object: &ConnectorStaged, record: &Record) -> Option<Extra> {
 /// Limits the size of each list.
 pub fn bounded(mut status: ConnectorStagedStatus) -> ConnectorStagedStatus {
     bounds::keep(&mut status.publishing_report, REPORT_SIZE);
-    bounds::keep(&mut status.previewable_report, REPORT_SIZE);
+    bounds::keep(&mut status.preview_report, REPORT_SIZE);
     bounds::keep(&mut status.certification_comments, COMMENTS_SIZE);
     status
 }
@@ -111,7 +112,7 @@ fn show(status: &mut ConnectorStagedStatus, record: &Record) {
         found.as_ref().map(|found| service_report::newest(&found.entries, Some(&masker))).unwrap_or_default()
     };
     status.publishing_report = entries(&record.publishing_report);
-    status.previewable_report = entries(&record.previewable_report);
+    status.preview_report = entries(&record.previewable_report);
     status.certification_comments = comments(record);
 }
 
@@ -121,7 +122,7 @@ fn hide(status: &mut ConnectorStagedStatus) {
     }
     status.preview = None;
     status.publishing_report.clear();
-    status.previewable_report.clear();
+    status.preview_report.clear();
     status.certification_comments.clear();
 }
 
@@ -129,7 +130,7 @@ fn comments(record: &Record) -> Vec<CertificationComment> {
     let mut comments: Vec<_> = record.certification_info.iter().flat_map(|info| &info.comments).collect();
     comments.sort_by(|one, other| other.datetime.cmp(&one.datetime));
     let comment = |comment: &&connect_api::model::CertificationInfoComment| CertificationComment {
-        project: cut(&comment.user_id, 64),
+        project_key: cut(&comment.user_id, 64),
         at: cut(&comment.datetime, 64),
         comment: cut(&comment.comment, MESSAGE_LENGTH),
     };

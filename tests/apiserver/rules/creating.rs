@@ -202,6 +202,8 @@ async fn rule_02_a_deployment_of_another_owner_under_the_key_is_not_changed() {
     let theirs = shop.make_elsewhere("info");
     shop.apply_deployment(&json!({})).await;
     let taken = shop.until_reason("KeyTaken").await;
+    let shown = status(&taken);
+    assert_eq!((shown.connector, shown.applications, shown.report), (None, Vec::new(), Vec::new()), "it is not ours");
     assert_eq!(ready(&taken).0, "False");
     assert!(is(&taken, names::STALLED));
     assert!(message(&taken).contains("adoptionPolicy: Adopt"));

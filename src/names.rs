@@ -17,7 +17,7 @@ pub const EVENT_REPORTER: &str = "connect-operator";
 pub const KUBECTL_PLUGIN: &str = "kubectl-connect";
 
 /// Finalizer of a `ConnectorDeployment`: the operator undeploys the remote deployment before the object is deleted.
-pub const FINALIZER: &str = "connect-operator.io/undeploy";
+pub const FINALIZER: &str = "connect-operator.io/finalizer";
 /// Annotation with the id of the remote deployment, so that the operator finds it again after a restore from backup.
 pub const REMOTE_ID: &str = "connect-operator.io/remote-id";
 /// Annotation that users set: any new value redeploys once.

@@ -52,6 +52,11 @@ pub const DEFAULT_CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 #[x_kube(validation = Rule::new("!has(self.query) || self.query.all(name, name.size() >= 1 && name.size() <= 256)")
     .message("names of parameters in query must have 1 to 256 characters")
     .field_path(".query"))]
+#[x_kube(validation = Rule::new(
+    "!has(self.headers) || \
+     self.headers.all(one, self.headers.exists_one(other, other.name.lowerAscii() == one.name.lowerAscii()))")
+    .message("headers names one twice: upper and lower case are the same in names of headers")
+    .field_path(".headers"))]
 pub struct ActionCheckSpec {
     /// Project whose spec.frontend supplies the fields that frontend leaves out: a ConnectProject in the same namespace,
     /// or a ClusterConnectProject.

@@ -84,6 +84,7 @@ pub enum NamespacesFrom {
 #[x_kube(validation = Rule::new("!has(self.matchLabels) || self.matchLabels.all(name, name.size() >= 1 && name.size() <= 317)")
     .message("keys of labels in matchLabels must have 1 to 317 characters")
     .field_path(".matchLabels"))]
+#[schemars(extend("x-kubernetes-map-type" = "atomic"))]
 pub struct NamespaceSelector {
     /// Labels that the namespace has, with these values; 16 at most.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -120,6 +120,7 @@ impl ConnectProjectSpec {
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-map-type" = "atomic"))]
 pub struct CredentialsRef {
     /// Name of the Secret.
     #[schemars(length(min = 1, max = 253), regex(pattern = schema::NAME_PATTERN))]

@@ -67,6 +67,13 @@ use super::verify::{ReadyWhen, Verify};
      self.deletionPolicy == 'Orphan'")
     .message("managementPolicy ObserveOnly never deletes the deployment: leave deletionPolicy out, or set it to Orphan")
     .field_path(".deletionPolicy"))]
+#[x_kube(validation = Rule::new(
+    "!has(self.managementPolicy) || self.managementPolicy != 'ObserveOnly' || !(has(self.outputs) || \
+     (has(self.driftPolicy) && self.driftPolicy == 'Correct') || \
+     (has(self.removedValuesPolicy) && self.removedValuesPolicy == 'Recreate'))")
+    .message("managementPolicy ObserveOnly neither sends nor writes anything: leave out outputs, driftPolicy Correct and \
+        removedValuesPolicy Recreate")
+    .field_path(".managementPolicy"))]
 pub struct ConnectorDeploymentSpec {
     /// Project to deploy into: a ConnectProject in the same namespace, or a ClusterConnectProject.
     pub project_ref: ProjectRef,

@@ -108,7 +108,7 @@ pub struct OperationInProgress {
     /// Create, Redeploy, Undeploy, or Recreate, which deletes the deployment to create it again.
     #[serde(rename = "type")]
     pub operation_type: OperationType,
-    /// When it began.
+    /// When it began; when it was sent again, if the first call was lost.
     pub started_at: Time,
 }
 

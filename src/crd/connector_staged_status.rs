@@ -46,7 +46,7 @@ pub struct ConnectorStagedStatus {
     pub publishing_report: Vec<ReportEntry>,
     /// Findings about the preview, newest first; 20 at most, and as many as fit into 8 KiB.
     #[schemars(length(max = 20), extend("x-kubernetes-list-type" = "atomic"))]
-    pub previewable_report: Vec<ReportEntry>,
+    pub preview_report: Vec<ReportEntry>,
     /// Comments from certification, newest first; 20 at most, and as many as fit into 6 KiB.
     #[schemars(length(max = 20), extend("x-kubernetes-list-type" = "atomic"))]
     pub certification_comments: Vec<CertificationComment>,
@@ -79,7 +79,7 @@ pub struct RemoteStaged {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CertificationComment {
     /// Project key of the author.
-    pub project: String,
+    pub project_key: String,
     /// Time of the comment, as the API reports it.
     pub at: String,
     /// Text of the comment.

@@ -12,10 +12,9 @@ use super::schema;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Outputs {
-    /// ConfigMap in the same namespace that the operator creates and updates. An existing one of somebody else is not
-    /// overwritten, unless it has this content or was written by an operator; the resource reports OutputConflict. The
-    /// operator needs permission to write ConfigMaps (chart value outputs.enabled); without it, the resource reports
-    /// KubernetesError.
+    /// ConfigMap in the same namespace that the operator creates and updates. One of somebody else with other
+    /// content is not overwritten, and the resource reports OutputConflict. The operator needs permission to write
+    /// ConfigMaps; without it, the resource reports KubernetesError.
     pub config_map: OutputConfigMap,
 }
 

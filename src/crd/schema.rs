@@ -41,8 +41,8 @@ pub(super) fn unchanged_member(member: &str) -> Rule {
     Rule { message: Some(cannot_change(&format!("connector.{member}")).as_str().into()), ..unchanged(member) }
 }
 
-/// Returns the rule that a field which is added to a spec equals the field `observed` of the status. So removing a field
-/// and adding it again cannot bypass [`unchanged`], and a user may write out a default.
+/// Returns the rule that a field which is added to a spec equals the field `observed` of the status, once something was
+/// sent. So removing a field and adding it again cannot bypass [`unchanged`], and a user may write out a default.
 pub(super) fn added_must_match_status(member: &str, observed: &str) -> Rule {
     let known = match observed.split_once('.') {
         Some((parent, _)) => format!("has(oldSelf.status.{parent}) && has(oldSelf.status.{observed})"),
@@ -50,7 +50,7 @@ pub(super) fn added_must_match_status(member: &str, observed: &str) -> Rule {
     };
     Rule::new(format!(
         "has(oldSelf.spec.{member}) || !has(self.spec.{member}) || \
-         !(has(oldSelf.status) && {known}) || self.spec.{member} == oldSelf.status.{observed}"
+         !(has(oldSelf.status) && (has(oldSelf.status.id) || has(oldSelf.status.operation)) && {known}) || self.spec.{member} == oldSelf.status.{observed}"
     ))
     .message(cannot_change(member).as_str())
     .field_path(format!(".spec.{member}"))

@@ -18,6 +18,7 @@ pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 
 /// Reference to a project: a ConnectProject in the same namespace, or a ClusterConnectProject that allows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("x-kubernetes-map-type" = "atomic"))]
 pub struct ProjectRef {
     /// Kind of the project: ConnectProject or ClusterConnectProject. Default: ConnectProject.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -49,6 +50,7 @@ impl ProjectKind {
 
 /// Reference by name to an object in the same namespace; the field determines its kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("x-kubernetes-map-type" = "atomic"))]
 pub struct NamedRef {
     /// Name of the object in the same namespace.
     #[schemars(length(min = 1, max = 253), regex(pattern = NAME_PATTERN))]
@@ -57,6 +59,7 @@ pub struct NamedRef {
 
 /// Reference to one key of a Secret in the same namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("x-kubernetes-map-type" = "atomic"))]
 pub struct SecretKeyRef {
     /// Name of the Secret in the same namespace.
     #[schemars(length(min = 1, max = 253), regex(pattern = NAME_PATTERN))]
@@ -71,6 +74,7 @@ pub struct SecretKeyRef {
 
 /// Reference to one key of a ConfigMap in the same namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("x-kubernetes-map-type" = "atomic"))]
 pub struct ConfigMapKeyRef {
     /// Name of the ConfigMap in the same namespace.
     #[schemars(length(min = 1, max = 253), regex(pattern = NAME_PATTERN))]

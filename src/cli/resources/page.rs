@@ -40,7 +40,7 @@ pub(super) fn page(resource: &Resource, view: &View<'_>) -> String {
         Resource::Staged(object) => {
             if let Some(status) = &object.status {
                 lines.list("Last report", findings(&status.publishing_report));
-                lines.list("Preview report", findings(&status.previewable_report));
+                lines.list("Preview report", findings(&status.preview_report));
                 lines.list("Certification", status.certification_comments.iter().map(|it| &it.comment));
             }
         }

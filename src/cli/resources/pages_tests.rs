@@ -68,7 +68,7 @@ Next step:      The last redeploy failed. The code that was deployed before keep
         (
             "in progress, and deleted",
             json!({
-                "metadata": {"deletionTimestamp": "2026-11-23T09:01:00Z", "finalizers": ["connect-operator.io/undeploy"]},
+                "metadata": {"deletionTimestamp": "2026-11-23T09:01:00Z", "finalizers": ["connect-operator.io/finalizer"]},
                 "spec": {"managementPolicy": "ObserveOnly"},
                 "status": {
                     "observedGeneration": 3, "conditions": conditions(("Unknown", "Undeploying", "Reconciling")),
@@ -79,7 +79,7 @@ Next step:      The last redeploy failed. The code that was deployed before keep
             "\
 ConnectorDeployment shop/tax
 
-Deletion:    requested 60s ago; finalizers: connect-operator.io/undeploy
+Deletion:    requested 60s ago; finalizers: connect-operator.io/finalizer
 Ready:       Unknown (Undeploying) for 2m
 Message:     because
 Running:     nothing

@@ -94,7 +94,7 @@ fn report(resource: &Resource, reason: Reason) -> String {
             let status = object.status.as_ref();
             let report = status.and_then(|status| match reason {
                 Reason::PublishingFailed => Some(&status.publishing_report),
-                Reason::PreviewRefused => Some(&status.previewable_report),
+                Reason::PreviewRefused => Some(&status.preview_report),
                 _ => None,
             });
             findings(report.map(Vec::as_slice).unwrap_or_default()).collect()
@@ -188,7 +188,7 @@ mod tests {
             |title: &str| json!([{"type": "Error", "title": title, "message": "so", "applicationName": "service"}]);
         let more = json!({"report": entry("No")}).to_string();
         let old = json!({"observedGeneration": 2, "report": entry("No")}).to_string();
-        let both = json!({"publishingReport": entry("Publishing"), "previewableReport": entry("Preview")}).to_string();
+        let both = json!({"publishingReport": entry("Publishing"), "previewReport": entry("Preview")}).to_string();
         for (case, resource, expected) in [
             ("no status yet", deployment(&json!({})), WAITING),
             ("ready", tax("True Deployed", &more), "ready: Deployed: because"),

@@ -125,7 +125,7 @@ reasons! {
     DeploymentFailed, Stalled, "Deploying failed: read `status.report`, change the value that it names, or request a redeploy.";
     RedeployFailed, Stalled, "The last redeploy failed. The code that was deployed before keeps serving, so this is no outage: read `status.report`, change the value that it names, or request a redeploy.";
     PublishingFailed, Stalled, "Publishing failed: read `status.publishingReport`, correct what it names, and name another tag, or request another attempt with `connect-operator redeploy`.";
-    PreviewRefused, Stalled, "The service refused the permission to deploy this tag as a preview: read `status.previewableReport`, and name another tag, or request the permission again with `connect-operator redeploy`.";
+    PreviewRefused, Stalled, "The service refused the permission to deploy this tag as a preview: read `status.previewReport`, and name another tag, or request the permission again with `connect-operator redeploy`.";
     RepositoryInvalid, Stalled, "The repository cannot be reached, has no such tag, or its connect.yaml is missing or invalid: see the message. The operator retries after ten minutes at the earliest, or at once if you change the spec or request a redeploy.";
     CannotBeChanged, Stalled, "The spec asks for a change that no update can make: the message names it. Revert it, or create another connector.";
     ConfigurationInvalid, Stalled, "A value or a name is invalid: correct what the message names. The operator then continues by itself.";

@@ -89,7 +89,7 @@ async fn no_rule_blocks_a_status_or_a_finalizer() {
     );
     sandbox.apply(&manifest).await.unwrap();
     sandbox.set_status(&manifest, &known()).await.expect("a status is accepted");
-    let finalizers = json!({"metadata": {"finalizers": ["connect-operator.io/undeploy"]}});
+    let finalizers = json!({"metadata": {"finalizers": ["connect-operator.io/finalizer"]}});
     sandbox.change(&manifest, &finalizers).await.expect("a finalizer is added");
     sandbox.api(&manifest).delete("contradicted", &kube::api::DeleteParams::default()).await.unwrap();
     sandbox.change(&manifest, &json!({"spec": {"deletionPolicy": "Orphan"}})).await.expect("the policy is changed");

@@ -114,7 +114,7 @@ async fn a_pending_certification_is_reported_with_its_remarks_and_changes_contin
         .until_object("kit", "the remark", |object: &ConnectorStaged| message(object).contains("The logo is missing"))
         .await;
     let comments = reported.status.unwrap().certification_comments;
-    assert_eq!(comments.iter().map(|comment| comment.project.as_str()).collect::<Vec<_>>(), ["reviewers"]);
+    assert_eq!(comments.iter().map(|comment| comment.project_key.as_str()).collect::<Vec<_>>(), ["reviewers"]);
 
     change(&shop, &json!({"spec": {"creator": {"logoUrl": "https://example.com/logo.png"}}})).await;
     shop.until_object("kit", "the logo", |object: &ConnectorStaged| {

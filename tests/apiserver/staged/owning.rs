@@ -29,6 +29,8 @@ async fn rules_2_and_22_an_orphaned_connector_is_not_owned_until_it_is_adopted_a
 
     apply(&shop, &json!({})).await;
     let taken = until_reason(&shop, "KeyTaken").await;
+    let shown = taken.status.as_ref().unwrap();
+    assert_eq!((&shown.published_tag, shown.preview), (&None, None), "it is not ours");
     assert!(has(&taken, "Stalled") && message(&taken).contains("adoptionPolicy: Adopt"), "{}", message(&taken));
     change(&shop, &json!({"spec": {"adoptionPolicy": "Adopt", "deletionPolicy": "Delete"}})).await;
     let adopted = until_reason(&shop, "Staged").await;

@@ -1,7 +1,5 @@
 //! `ActionChecks` of a history: their specs, and what users do with them.
 
-mod named;
-
 use connect_operator::names;
 use proptest::prelude::*;
 use serde_json::{Value, json};

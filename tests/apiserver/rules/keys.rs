@@ -241,30 +241,6 @@ async fn rule_04_a_stronger_claim_that_appears_during_a_lookup_prevents_the_crea
 }
 
 #[tokio::test]
-async fn rule_04_two_that_would_adopt_do_not_both_own_it() {
-    let shop = Leaping::open().await;
-    let id = shop.make_elsewhere_under(KEY, "debug");
-    let adopting = json!({"key": KEY, "adoptionPolicy": "Adopt"});
-    shop.apply_deployment(&adopting).await;
-    shop.until_reason("Adopting").await;
-    shop.sandbox.apply(&named(&shop, "zzz", &adopting)).await.unwrap();
-    until_reason(&shop.sandbox, "zzz", "KeyConflict").await;
-    shop.pass(QUIET).await;
-    let ours = shop.redeployed("Deployed").await;
-    assert_eq!(status(&ours).id.as_ref(), Some(&id));
-    assert_eq!(status(&until_reason(&shop.sandbox, "zzz", "KeyConflict").await).id, None);
-    // The owner orphans it, and only then the other one adopts it.
-    shop.change(&json!({"spec": {"deletionPolicy": "Orphan"}})).await;
-    shop.delete().await;
-    shop.until_gone().await;
-    until_reason(&shop.sandbox, "zzz", "Adopting").await;
-    pass(&shop, &shop.sandbox, "zzz", QUIET).await;
-    let theirs = until_reason(&shop.sandbox, "zzz", "Deployed").await;
-    assert_eq!(status(&theirs).id, Some(id));
-    assert_eq!(shop.sent(), [0, 1, 0]);
-}
-
-#[tokio::test]
 async fn rule_04_a_backup_restored_into_another_namespace_waits_for_the_owner() {
     let mut shop = Leaping::open().await;
     shop.stop_operator().await;

@@ -22,19 +22,6 @@ fn assert_unknown_while_it_runs(versions: &[ConnectorDeployment]) {
 }
 
 #[tokio::test]
-async fn rule_06_ready_is_unknown_while_an_operation_runs() {
-    let shop = Leaping::open().await;
-    let mut history = shop.history().await;
-    shop.apply_deployment(&json!({})).await;
-    shop.finish("Deployed").await;
-    assert_unknown_while_it_runs(&history.until(|object| ready(object).1 == "Deployed").await);
-    shop.change(&json!({"spec": level("debug")})).await;
-    shop.redeployed("Deployed").await;
-    let again = |object: &ConnectorDeployment| status(object).observed_generation == 2 && ready(object).1 == "Deployed";
-    assert_unknown_while_it_runs(&history.until(again).await);
-}
-
-#[tokio::test]
 async fn rule_06_a_failure_that_is_read_while_a_redeploy_runs_is_the_old_one() {
     let variant = Variant { redeploy_shows_old: Duration::from_secs(5), ..Variant::default() };
     let shop = Leaping::with(Options { variant, ..Options::default() }).await;
@@ -142,33 +129,6 @@ async fn rule_06_an_operator_killed_during_an_undeploy_continues_it() {
     assert_eq!(shop.sent()[0], 1);
     let now = shop.dev.now();
     assert!(shop.dev.world().all(now).is_empty());
-}
-
-#[tokio::test]
-async fn rule_06_an_operator_stopped_while_the_remote_works_continues_after_its_start() {
-    let mut shop = Leaping::open().await;
-    shop.apply_deployment(&json!({})).await;
-    shop.until("accepted", is_accepted).await;
-    shop.stop_operator().await;
-    shop.clock.step(Duration::from_mins(20));
-    shop.start_operator();
-    shop.until_reason("Deployed").await;
-
-    shop.change(&json!({"spec": level("debug")})).await;
-    shop.until_reason("Redeploying").await;
-    // A change that was gathered and not yet sent is detected again.
-    shop.stop_operator().await;
-    shop.clock.step(GATHER);
-    shop.start_operator();
-    shop.pass(GATHER).await;
-    shop.until("accepted", is_accepted).await;
-    shop.stop_operator().await;
-    shop.clock.step(Duration::from_mins(20));
-    shop.start_operator();
-    shop.pass(QUIET).await;
-    shop.pass(QUIET).await;
-    shop.until_reason("Deployed").await;
-    assert_eq!(shop.sent(), [1, 1, 0]);
 }
 
 /// The regular response, delayed until the test has edited the resource and cleared the faults.

@@ -206,7 +206,7 @@ async fn rule_09_changes_are_gathered_for_ten_seconds_at_most_and_a_create_does_
 }
 
 #[tokio::test]
-async fn rule_09_changes_while_the_remote_is_busy_become_one_redeploy_after_it() {
+async fn rule_09_changes_and_a_request_while_the_remote_is_busy_become_one_redeploy_after_it() {
     let shop = Leaping::open().await;
     shop.apply_deployment(&json!({})).await;
     shop.until("accepted", super::is_accepted).await;
@@ -216,9 +216,12 @@ async fn rule_09_changes_while_the_remote_is_busy_become_one_redeploy_after_it()
         let busy = shop.pass(Duration::from_secs(1)).await;
         assert_eq!(ready(&busy), ("Unknown", "Creating"), "{change}");
     }
+    shop.annotate(names::REDEPLOY_REQUESTED_AT, "while it is created").await;
     assert_eq!(shop.sent(), [1, 0, 0]);
     shop.pass(DEPLOYING).await;
     let live = shop.redeployed("Deployed").await;
+    assert_eq!(status(&live).handled_redeploy_request.as_deref(), Some("while it is created"), "rule 11");
+    shop.pass(GATHER).await;
     assert_eq!(shop.sent(), [1, 1, 0]);
     assert_eq!(state(&live).applied.map(|applied| applied.generation), live.metadata.generation);
 }
@@ -318,7 +321,16 @@ async fn rule_10_a_restart_writes_nothing_whatever_the_condition_is() {
 
 #[tokio::test]
 async fn rule_11_a_redeploy_request_redeploys_once() {
-    let mut shop = Leaping::live().await;
+    let mut shop = Leaping::open().await;
+    // One that exists at the creation counts as handled.
+    shop.put_token("first-token-of-the-shop").await;
+    let mut manifest = shop.deployment();
+    manifest["metadata"]["annotations"] = json!({names::REDEPLOY_REQUESTED_AT: "before"});
+    shop.sandbox.apply(&manifest).await.unwrap();
+    assert_eq!(status(&shop.finish("Deployed").await).handled_redeploy_request.as_deref(), Some("before"));
+    shop.pass(Duration::from_mins(1)).await;
+    assert_eq!(shop.sent(), [1, 0, 0]);
+
     shop.annotate(names::REDEPLOY_REQUESTED_AT, "2026-01-01").await;
     shop.until_reason("Redeploying").await;
     shop.pass(GATHER).await;
@@ -327,7 +339,7 @@ async fn rule_11_a_redeploy_request_redeploys_once() {
         state(&running).operation.and_then(|operation| operation.redeploy_request).as_deref(),
         Some("2026-01-01")
     );
-    assert_eq!(status(&running).handled_redeploy_request, None, "not before it ends");
+    assert_eq!(status(&running).handled_redeploy_request.as_deref(), Some("before"), "not before it ends");
     let live = shop.finish("Deployed").await;
     assert_eq!(status(&live).handled_redeploy_request.as_deref(), Some("2026-01-01"));
 
@@ -338,32 +350,6 @@ async fn rule_11_a_redeploy_request_redeploys_once() {
     shop.annotate(names::REDEPLOY_REQUESTED_AT, "again").await;
     shop.redeployed("Deployed").await;
     assert_eq!(shop.sent(), [1, 2, 0]);
-}
-
-#[tokio::test]
-async fn rule_11_a_request_that_exists_at_creation_counts_as_handled() {
-    let shop = Leaping::open().await;
-    shop.put_token("first-token-of-the-shop").await;
-    let mut manifest = shop.deployment();
-    manifest["metadata"]["annotations"] = json!({names::REDEPLOY_REQUESTED_AT: "before"});
-    shop.sandbox.apply(&manifest).await.unwrap();
-    let live = shop.finish("Deployed").await;
-    assert_eq!(status(&live).handled_redeploy_request.as_deref(), Some("before"));
-    shop.pass(Duration::from_mins(1)).await;
-    assert_eq!(shop.sent(), [1, 0, 0]);
-}
-
-#[tokio::test]
-async fn rule_11_a_request_during_an_operation_is_handled_after_it() {
-    let shop = Leaping::open().await;
-    shop.apply_deployment(&json!({})).await;
-    shop.until("accepted", super::is_accepted).await;
-    shop.annotate(names::REDEPLOY_REQUESTED_AT, "while it is created").await;
-    shop.pass(DEPLOYING).await;
-    let live = shop.redeployed("Deployed").await;
-    assert_eq!(status(&live).handled_redeploy_request.as_deref(), Some("while it is created"));
-    shop.pass(GATHER).await;
-    assert_eq!(shop.sent(), [1, 1, 0]);
 }
 
 #[tokio::test]

@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
+use connect_operator::names;
 use dev_server::Options;
 use serde_json::{Value, json};
 
-use super::{DEPLOYING, GATHER, Leaping, QUIET, QUIET_PERIOD, is_accepted, level, status};
+use super::{DEPLOYING, GATHER, Leaping, QUIET, QUIET_PERIOD, is, is_accepted, level, status};
 use crate::trouble::pace::{COARSE, FINE, meanwhile};
 
 /// Longer than the poll interval, and the two reads that prove absence.
@@ -37,7 +38,8 @@ async fn rule_03_a_key_that_is_taken_is_looked_up_again_at_the_interval() {
         shop.until_reason("KeyTaken").await;
         shop.dev.world().remove(&theirs, shop.dev.now()).unwrap();
         let start = shop.clock.now();
-        meanwhile(&shop.clock, FINE, shop.until_reason(reason)).await;
+        let free = meanwhile(&shop.clock, FINE, shop.until_reason(reason)).await;
+        assert_eq!(is(&free, names::STALLED), policy == "Detect", "{policy}: rule 19");
         let took = clock::between(start, shop.clock.now());
         assert!(took <= INTERVAL, "{policy}: {took:?}");
         shop.until_calls("createDeployment", creates).await;

@@ -60,30 +60,3 @@ async fn rule_15_a_pinned_deployment_that_was_rolled_back_reports_both_and_sends
         assert_eq!(shop.sent(), [1, 3, 0], "newer: {newer}");
     }
 }
-
-/// What a spec asks for together with a version that does not exist yet belongs to that version.
-#[tokio::test]
-async fn rule_15_values_for_a_version_to_come_wait_for_it() {
-    let shop = Leaping::live().await;
-    let mut spec = super::level("debug");
-    spec["connector"] = json!({"version": 2});
-    shop.change(&json!({"spec": spec})).await;
-    shop.until_reason("ConnectorVersionUnavailable").await;
-    shop.pass(INTERVAL).await;
-    assert_eq!(shop.sent(), [1, 0, 0]);
-}
-
-#[tokio::test]
-async fn rule_15_a_spec_that_names_a_lower_version_reports_it_and_sends_changes() {
-    let shop = Leaping::live().await;
-    shop.dev.world().raise_connector("demo-connector", false, |_| {}).unwrap();
-    shop.change(&json!({"spec": {"connector": {"version": 2}}})).await;
-    shop.redeployed("Deployed").await;
-    let mut spec = super::level("debug");
-    spec["connector"] = json!({"version": 1});
-    shop.change(&json!({"spec": spec})).await;
-    let reported = shop.redeployed("ConnectorVersionMismatch").await;
-    assert_eq!(running(&reported), Some(2));
-    shop.pass(INTERVAL).await;
-    assert_eq!(shop.sent(), [1, 2, 0]);
-}

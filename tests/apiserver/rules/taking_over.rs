@@ -7,16 +7,10 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use super::{GATHER, Leaping, QUIET, is, level, message, ready, status};
+use super::adopting::adopting;
+use super::{GATHER, Leaping, QUIET, is, ready, status};
 use crate::manifests::with_spec;
 use crate::shop::SECRET;
-use crate::shop::state;
-
-fn adopting(level_wanted: &str) -> Value {
-    let mut change = level(level_wanted);
-    change["adoptionPolicy"] = json!("Adopt");
-    change
-}
 
 #[tokio::test]
 async fn rule_13_a_matching_deployment_is_adopted_unchanged_after_a_minute_without_changes() {
@@ -42,53 +36,6 @@ async fn rule_13_a_matching_deployment_is_adopted_unchanged_after_a_minute_witho
     let redeployed = shop.redeployed("Deployed").await;
     assert!(!is(&redeployed, names::SECRETS_UNVERIFIED), "the operator sent these secrets");
     assert_eq!(shop.sent(), [0, 1, 0]);
-}
-
-#[tokio::test]
-async fn rule_07_a_digest_under_another_key_without_sources_counts_as_just_adopted() {
-    let mut shop = Leaping::open().await;
-    shop.make_elsewhere("info");
-    shop.apply_deployment(&adopting("info")).await;
-    shop.until_reason("Adopting").await;
-    shop.pass(QUIET).await;
-    let first = state(&shop.until_reason("Deployed").await).applied.and_then(|applied| applied.digest);
-    shop.stop_operator().await;
-    shop.start_operator_with_digest_key([8; 32]);
-    let live = shop.pass(GATHER).await;
-    assert_eq!(ready(&live), ("True", "Deployed"));
-    let second = state(&live).applied.and_then(|applied| applied.digest);
-    assert!(second.is_some() && second != first);
-    assert!(is(&live, names::SECRETS_UNVERIFIED));
-    assert_eq!(shop.sent(), [0, 0, 0]);
-}
-
-#[tokio::test]
-async fn rule_13_an_adopted_deployment_whose_values_differ_is_redeployed_once() {
-    let shop = Leaping::open().await;
-    let id = shop.make_elsewhere("debug");
-    shop.apply_deployment(&adopting("info")).await;
-    shop.annotate(names::REDEPLOY_REQUESTED_AT, "before it was ours").await;
-    shop.until_reason("Adopting").await;
-    shop.pass(QUIET).await;
-    let ours = shop.redeployed("Deployed").await;
-    assert_eq!(status(&ours).id, Some(id));
-    assert!(!is(&ours, names::SECRETS_UNVERIFIED));
-    shop.pass(Duration::from_mins(5)).await;
-    assert_eq!(shop.sent(), [0, 1, 0], "the request counts as handled (rule 11)");
-}
-
-#[tokio::test]
-async fn rule_13_a_missing_key_sends_nothing() {
-    let shop = Leaping::open().await;
-    shop.make_elsewhere("debug");
-    shop.put_secret(SECRET, &[("other", "value")]).await;
-    shop.sandbox.apply(&with_spec(shop.deployment(), &adopting("info"))).await.unwrap();
-    shop.until_reason("Adopting").await;
-    shop.pass(QUIET).await;
-    let missing = shop.until_reason("SecretMissing").await;
-    assert!(message(&missing).contains("Secret tax has no key token"), "{}", message(&missing));
-    shop.pass(Duration::from_mins(5)).await;
-    assert_eq!(shop.sent(), [0, 0, 0]);
 }
 
 /// Plain values of the application at the remote.

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use connect_operator::crd::ConnectProject;
 use connect_operator::names;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
@@ -162,39 +161,6 @@ async fn a_change_that_is_not_sent_is_no_event_of_a_redeploy() {
     shop.until_event("Suspended").await;
     assert_eq!(shop.events("Redeploying").await, Vec::<String>::new());
     assert_eq!(shop.sent(), [1, 0, 0]);
-}
-
-#[tokio::test]
-async fn kubectl_shows_the_columns_and_waits_for_ready() {
-    let shop = Leaping::live().await;
-    let counted = |project: &ConnectProject| project.status.as_ref().is_some_and(|it| it.deployments == Some(1));
-    shop.until_project("its deployment is counted", counted).await;
-    let get = async |arguments: &[&str]| {
-        let output = shop.sandbox.kubectl(arguments, "").await;
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let text = String::from_utf8(output.stdout).unwrap();
-        text.lines().map(|line| line.split_whitespace().map(ToOwned::to_owned).collect::<Vec<_>>()).collect::<Vec<_>>()
-    };
-    let table = get(&["get", "cdep"]).await;
-    assert_eq!(table[0], ["NAME", "CONNECTOR", "VERSION", "READY", "REASON", "AGE"]);
-    assert_eq!(table[1][..5], ["tax", "demo-connector", "1", "True", "Deployed"]);
-    let wide = get(&["get", "cdep", "-o", "wide"]).await;
-    assert!(
-        ["KEY", "STATUS", "URL", "REGION", "TAG", "DELETION", "MESSAGE"]
-            .iter()
-            .all(|column| wide[0].iter().any(|name| name == column)),
-        "{wide:?}"
-    );
-    assert!(
-        wide[1].iter().any(|cell| cell == "europe-west1.gcp") && wide[1].iter().any(|cell| cell == "Delete"),
-        "{wide:?}"
-    );
-    let projects = get(&["get", "ctp"]).await;
-    assert_eq!(projects[0], ["NAME", "PROJECT", "REGION", "READY", "REASON", "DEPLOYMENTS", "AGE"]);
-    assert_eq!(projects[1][..6], ["shop", "demo", "europe-west1.gcp", "True", "Available", "1"]);
-    assert!(get(&["get", "connect"]).await.len() >= 4, "the category contains every kind");
-    let waited = get(&["wait", "--for=condition=Ready", "cdep/tax", &timeout_option()]).await;
-    assert_eq!(waited.len(), 1);
 }
 
 #[tokio::test]

@@ -206,6 +206,8 @@ async fn rule_17_by_default_ready_does_not_wait_for_it_and_warnings_are_always_r
         shop.apply_deployment(&warning(json!({"readyWhen": when}))).await;
         let live = shop.finish(reason).await;
         assert_eq!(condition(&live, names::STALLED).is_some(), stalled, "{when}");
+        assert_eq!(ready(&live).0 == "True", !stalled, "{when}");
+        assert!(status(&live).report.iter().any(|entry| entry.entry_type == "Warning"), "{when}");
         assert!(message(&live).contains("postDeploy"), "{}", message(&live));
         assert!(condition(&live, names::VERIFIED).is_none());
         assert_eq!(shop.sent(), [1, 0, 0]);

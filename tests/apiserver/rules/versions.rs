@@ -8,7 +8,7 @@ use dev_server::{Fault, FaultAnswer};
 use serde_json::{Value, json};
 
 use super::merging::{applications, with_enabler};
-use super::{DEPLOYING, Leaping, condition, is, message, ready, status};
+use super::{DEPLOYING, Leaping, condition, is, level, message, ready, status};
 use crate::shop::SECRET;
 
 /// Longer than the poll interval of the registry.
@@ -80,9 +80,11 @@ async fn rule_12_a_newer_connector_version_does_not_wait_for_the_pause_after_a_r
 }
 
 #[tokio::test]
-async fn rule_15_a_version_that_is_not_the_latest_waits_until_it_is() {
+async fn rule_15_a_version_that_is_not_the_latest_waits_until_it_is_with_the_values_for_it() {
     let shop = Leaping::live().await;
-    shop.change(&version(2)).await;
+    let mut spec = level("debug");
+    spec["connector"] = json!({"version": 2});
+    shop.change(&json!({"spec": spec})).await;
     let waiting = shop.until_reason("ConnectorVersionUnavailable").await;
     assert!(is(&waiting, names::STALLED));
     shop.pass(INTERVAL).await;
@@ -123,6 +125,12 @@ async fn rule_15_an_outdated_version_cannot_be_deployed_and_the_possible_one_is_
     let reported = shop.until_reason("ConnectorVersionMismatch").await;
     assert!(message(&reported).contains("set connector.version to 3"));
     assert_eq!(shop.sent(), [1, 1, 0]);
+    // Changes are sent to the version that runs.
+    shop.change(&json!({"spec": level("debug")})).await;
+    let changed = shop.redeployed("ConnectorVersionMismatch").await;
+    assert_eq!(status(&changed).connector.and_then(|connector| connector.version), Some(3));
+    shop.pass(INTERVAL).await;
+    assert_eq!(shop.sent(), [1, 2, 0]);
 }
 
 #[tokio::test]
@@ -180,6 +188,9 @@ async fn rule_15_the_last_registry_entry_stays_while_the_registry_is_unavailable
     let reported = shop.pass(INTERVAL).await;
     assert_eq!(ready(&reported), ("True", "Deployed"), "deployments continue");
     assert!(is(&reported, names::UPDATE_AVAILABLE));
+    shop.change(&json!({"spec": level("debug")})).await;
+    shop.redeployed("Deployed").await;
+    assert_eq!(shop.sent(), [1, 1, 0], "changes are sent");
 }
 
 /// Lets the deployment follow to version 2, and rolls it back to version 1 outside the operator; returns once that has

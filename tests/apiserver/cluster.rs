@@ -43,11 +43,6 @@ async fn start(definitions: Vec<CustomResourceDefinition>) -> Cluster {
     Cluster { local: Arc::new(local), kubectl }
 }
 
-/// Starts a cluster with nothing in it but these CRDs; it ends when it is dropped.
-pub(crate) async fn fresh(definitions: Vec<CustomResourceDefinition>) -> Arc<LocalCluster> {
-    start(definitions).await.local
-}
-
 async fn install(client: &Client, definitions: Vec<CustomResourceDefinition>) {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     for crd in definitions {

@@ -28,7 +28,6 @@ enum Violation {
     DuplicateCreate,
     NeedlessRedeploy,
     StrangerTouched,
-    NotAllowed,
     Orphan,
     StuckFinalizer,
     FalseReady,
@@ -36,11 +35,10 @@ enum Violation {
     NotSettled,
 }
 
-const VIOLATIONS: [(Violation, &str); 9] = [
+const VIOLATIONS: [(Violation, &str); 8] = [
     (Violation::DuplicateCreate, "duplicate creates"),
     (Violation::NeedlessRedeploy, "needless redeploys"),
     (Violation::StrangerTouched, "foreign deployments touched"),
-    (Violation::NotAllowed, "calls while not allowed"),
     (Violation::Orphan, "orphans"),
     (Violation::StuckFinalizer, "stuck finalizers"),
     (Violation::FalseReady, "false Ready"),
@@ -71,55 +69,44 @@ struct Evidence<'a> {
 impl Report {
     /// Waits until everything is settled, restarts the operators, which must change nothing, deletes everything, and
     /// reports the result. `done`: what the part did, for the table.
-    pub(crate) async fn at_the_end(
-        env: &Environment,
-        others: &[&Environment],
-        operators: Vec<Operator>,
-        done: &[(&str, u64)],
-    ) {
+    pub(crate) async fn at_the_end(env: &Environment, operators: Vec<Operator>, done: &[(&str, u64)]) {
         let settled = env.settle().await;
         let operators = join_all(operators.into_iter().map(Operator::restart)).await;
         if settled {
             env.reconcile_all().await;
         }
-        let mut report = Self::of(env, others);
+        let mut report = Self::of(env);
         if settled {
             env.clear().await;
-            report = Self::of(env, others).after(report);
+            report = Self::of(env).after(report);
         }
         join_all(operators.into_iter().map(Operator::kill)).await;
         report.unsettled(env);
         report.counts(done);
-        report.print_or_panic(env, others);
+        report.print_or_panic(env);
     }
 
     /// Waits until everything is settled, in time.
     pub(crate) async fn must_settle(env: &Environment) {
         if !env.settle().await {
-            let mut report = Self::of(env, &[]);
+            let mut report = Self::of(env);
             report.unsettled(env);
-            report.print_or_panic(env, &[]);
+            report.print_or_panic(env);
         }
     }
 
-    /// Checks everything so far. `others`: earlier clusters with the same resources.
-    pub(crate) fn of(env: &Environment, others: &[&Environment]) -> Self {
+    /// Checks everything so far.
+    pub(crate) fn of(env: &Environment) -> Self {
         let mut report = Self { found: BTreeSet::new(), done: Vec::new() };
         let now = env.dev.now();
         let mut world = env.dev.world();
         let (history, there) = (world.history(now), world.all(now));
         let strangers: BTreeSet<&str> = env.strangers.iter().map(String::as_str).collect();
         report.strangers(env, &history, &strangers);
-        for call in env.not_allowed.lock().unwrap().iter() {
-            report.add(Violation::NotAllowed, "", call.clone());
-        }
         let asked = env.requested.all();
         let mut seen = 0;
         for (name, asked) in &asked {
-            let mut observations = Vec::new();
-            for env in others.iter().chain([&env]) {
-                observations.extend(env.watched.observations().remove(name).unwrap_or_default());
-            }
+            let observations = env.watched.observations().remove(name).unwrap_or_default();
             let key = env.key(name);
             let mut lives = Lives::new();
             let own = |moment: &&Moment| moment.key.as_ref() == Some(&key) && !strangers.contains(moment.id.as_str());
@@ -250,7 +237,7 @@ impl Report {
     }
 
     /// Prints the table, and panics if there is a violation.
-    fn print_or_panic(self, env: &Environment, others: &[&Environment]) {
+    fn print_or_panic(self, env: &Environment) {
         let size = if size::is_full() { "full" } else { "small" };
         let seconds = env.began.elapsed().as_secs();
         let mut table = format!("\n{}: STORM_SEED={}, {size}, {seconds} s\n", env.part, size::seed());
@@ -270,7 +257,7 @@ impl Report {
         }
         let names: BTreeSet<&str> = self.found.iter().map(|(_, name, _)| name.as_str()).collect();
         for name in names.into_iter().filter(|name| !name.is_empty()).take(5) {
-            text += &evidence(env, others, name);
+            text += &evidence(env, name);
         }
         panic!("{text}");
     }
@@ -315,7 +302,7 @@ fn line(moment: &Moment, carried: Option<Revision>) -> String {
 }
 
 /// Returns the resource, what happened to its deployment, and what the operator logged about it.
-fn evidence(env: &Environment, others: &[&Environment], name: &str) -> String {
+fn evidence(env: &Environment, name: &str) -> String {
     let mut text = format!("\n--- {name}\n");
     if let Some(object) = env.watched.latest().get(name) {
         let mut object = object.as_ref().clone();
@@ -329,10 +316,8 @@ fn evidence(env: &Environment, others: &[&Environment], name: &str) -> String {
     for moment in world.history(now).iter().filter(|moment| moment.key.as_ref() == Some(&env.key(name))) {
         let _ = writeln!(text, "{}", line(moment, asked.carried(name, &world, moment)));
     }
-    for env in others.iter().chain([&env]) {
-        for observation in env.watched.observations().remove(name).unwrap_or_default() {
-            let _ = writeln!(text, "seen {}", seen(&observation));
-        }
+    for observation in env.watched.observations().remove(name).unwrap_or_default() {
+        let _ = writeln!(text, "seen {}", seen(&observation));
     }
     drop(world);
     for log in env.logs() {

@@ -6,10 +6,7 @@ use dev_server::Options;
 use jiff::Timestamp;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
-use crate::patience::in_time;
 use crate::storm::checker::Report;
 use crate::storm::environment::Environment;
 use crate::storm::requested::{plain, token};
@@ -38,13 +35,6 @@ async fn the_checker_finds_each_violation() {
     env.dev.world().redeploy_elsewhere(&env.strangers[0], &RedeployAction::default(), now()).unwrap();
     expect("foreign deployments touched", 1);
 
-    // One call before the time in which the namespace is not allowed, and one within it.
-    post(&env).await;
-    let from = now();
-    post(&env).await;
-    env.note_not_allowed(from, now());
-    expect("calls while not allowed", 1);
-
     deploy("orphan");
     env.delete("orphan").await;
     expect("orphans", 1);
@@ -69,21 +59,10 @@ async fn the_checker_finds_each_violation() {
         lying && stuck && latest.len() == 5
     });
     assert!(seen.await, "the watch delivers all of it");
-    let mut report = Report::of(&env, &[]);
+    let mut report = Report::of(&env);
     report.unsettled(&env);
     assert_eq!(report.found().to_vec(), expected);
     change(&env, "stuck", json!({"metadata": {"finalizers": null}})).await;
-}
-
-/// Sends a create, which arrives also if the remote refuses it.
-async fn post(env: &Environment) {
-    let url = env.dev.url();
-    let mut stream = TcpStream::connect(url.trim_start_matches("http://")).await.expect("the dev server listens");
-    let request =
-        "POST /demo/deployments HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = Vec::new();
-    in_time(stream.read_to_end(&mut answer)).await.expect("it answers in time").unwrap();
 }
 
 async fn change(env: &Environment, name: &str, change: Value) {

@@ -1,15 +1,14 @@
 //! A namespace with a project, a remote of its own that also has foreign deployments, and what users do there.
 
-use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use clock::Clock;
 use connect_api::model::DeploymentDraft;
-use connect_operator::crd::{self, ConnectProject, ConnectorDeployment, ProjectKind};
+use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::names;
 use dev_server::{DevServer, Options};
 use k8s_openapi::api::core::v1::Secret;
@@ -30,114 +29,59 @@ use crate::storm::watched::Watched;
 const STRANGERS: usize = 5;
 const TAKEN: usize = 2;
 
-/// The Secret with the digest key, with the operator's default name.
-pub(crate) const DIGEST_KEY: &str = "connect-operator-digest-key";
-
 /// Names of the project and of the credentials.
-pub(crate) const PROJECT: &str = "shop";
+const PROJECT: &str = "shop";
 const CREDENTIALS: &str = "shop-credentials";
 
 pub(crate) struct Environment {
     /// Name of the part, and of the namespace.
     pub(crate) part: &'static str,
     pub(crate) client: Client,
-    pub(crate) dev: Arc<DevServer>,
+    pub(crate) dev: DevServer,
     /// Ids of the foreign deployments.
     pub(crate) strangers: Vec<String>,
-    pub(crate) requested: Arc<RequestedChanges>,
+    pub(crate) requested: RequestedChanges,
     pub(crate) watched: Watched,
     pub(crate) began: Instant,
-    /// Changing calls that arrived although the operator had reported that the namespace may not use the project.
-    pub(crate) not_allowed: Mutex<BTreeSet<String>>,
-    project_kind: ProjectKind,
     cluster: Arc<LocalCluster>,
-    folder: Arc<TempDir>,
+    folder: TempDir,
 }
 
 impl Environment {
     /// Creates an environment in the shared cluster, with project and credentials only.
     pub(crate) async fn open(part: &'static str, options: Options) -> Self {
-        let cluster = cluster::shared().await.local.clone();
-        Self::open_in(cluster, part, options, ProjectKind::ConnectProject).await
-    }
-
-    /// Creates an environment with a `ClusterConnectProject` that allows the namespace by its label. It has a cluster of its
-    /// own, since an operator with `--cluster-projects` works on all of these projects that a cluster has.
-    pub(crate) async fn open_shared(part: &'static str, options: Options) -> Self {
-        let cluster = cluster::fresh(crd::all()).await;
-        Self::open_in(cluster, part, options, ProjectKind::ClusterConnectProject).await
-    }
-
-    async fn open_in(cluster: Arc<LocalCluster>, part: &'static str, options: Options, kind: ProjectKind) -> Self {
         crate::storm::print(&format!("{part}: STORM_SEED={}", size::seed()));
         let options = Options { seed: Some(size::seed()), ..options };
-        let dev = Arc::new(DevServer::start(options, Clock::system()).await.expect("a dev server"));
-        let folder = Arc::new(tempfile::tempdir().unwrap());
-        let mut env = Self::with(cluster, part, dev, Arc::default(), folder, kind).await;
-        env.strangers = (0..STRANGERS).map(|number| env.stranger(&format!("stranger-{number}"))).collect();
-        env
-    }
-
-    async fn with(
-        cluster: Arc<LocalCluster>,
-        part: &'static str,
-        dev: Arc<DevServer>,
-        requested: Arc<RequestedChanges>,
-        folder: Arc<TempDir>,
-        project_kind: ProjectKind,
-    ) -> Self {
+        let dev = DevServer::start(options, Clock::system()).await.expect("a dev server");
+        let cluster = cluster::shared().await.local.clone();
         let client = cluster.client().unwrap();
         cluster::make_namespace(&client, named(part)).await;
         cluster::make_namespace(&client, named(&home(part))).await;
         let watched = Watched::start(client.clone(), part);
-        let env = Self {
+        let mut env = Self {
             part,
             client,
             dev,
             strangers: Vec::new(),
-            requested,
+            requested: RequestedChanges::default(),
             watched,
             began: Instant::now(),
-            not_allowed: Mutex::default(),
-            project_kind,
             cluster,
-            folder,
+            folder: tempfile::tempdir().unwrap(),
         };
-        let credentials = secret(CREDENTIALS, &json!({"clientId": "dev-client", "clientSecret": "dev-secret"}));
-        let namespace = if env.is_shared() { env.home() } else { part.to_owned() };
-        apply::<Secret>(&Api::namespaced(env.client.clone(), &namespace), CREDENTIALS, &credentials).await;
-        if env.is_shared() {
-            env.allow_by_label().await;
-        } else {
-            let project = env.project();
-            apply::<ConnectProject>(&env.api(), PROJECT, &project).await;
-        }
+        env.put_secret(CREDENTIALS, json!({"clientId": "dev-client", "clientSecret": "dev-secret"})).await;
+        apply::<ConnectProject>(&env.api(), PROJECT, &env.project()).await;
+        env.strangers = (0..STRANGERS).map(|number| env.stranger(&format!("stranger-{number}"))).collect();
         env
     }
 
-    fn is_shared(&self) -> bool {
-        self.project_kind == ProjectKind::ClusterConnectProject
-    }
-
-    /// Returns the manifest of the project. One that is cluster-scoped has the name of the part.
-    pub(crate) fn project(&self) -> Value {
-        let (url, name) = (self.dev.url(), if self.is_shared() { self.part } else { PROJECT });
+    fn project(&self) -> Value {
+        let url = self.dev.url();
         json!({
-            "apiVersion": "connect-operator.io/v1alpha1", "kind": self.project_kind, "metadata": {"name": name},
+            "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectProject", "metadata": {"name": PROJECT},
             "spec": {"projectKey": "demo", "region": "europe-west1.gcp", "apiUrl": url, "authUrl": url,
                 "credentialsSecretRef": {"name": CREDENTIALS}, "requestsPerSecond": 1000},
         })
-    }
-
-    fn project_ref(&self) -> Value {
-        if self.is_shared() { json!({"kind": self.project_kind, "name": self.part}) } else { json!({"name": PROJECT}) }
-    }
-
-    /// Creates the same namespace, empty, with the same remote, in another cluster.
-    pub(crate) async fn move_to(&self, cluster: Arc<LocalCluster>) -> Self {
-        let (dev, requested) = (self.dev.clone(), self.requested.clone());
-        let env = Self::with(cluster, self.part, dev, requested, self.folder.clone(), self.project_kind).await;
-        Self { strangers: self.strangers.clone(), began: self.began, ..env }
     }
 
     /// Returns the namespace of the operator's own objects.
@@ -154,7 +98,6 @@ impl Environment {
             home: self.home(),
             log: self.log(),
             elects: false,
-            cluster_projects: self.is_shared(),
             clock: None,
             arguments: Vec::new(),
         }
@@ -187,8 +130,9 @@ impl Environment {
         Api::namespaced(self.client.clone(), self.part)
     }
 
-    pub(crate) async fn put_secret(&self, name: &str, data: Value) -> Secret {
-        apply(&self.api(), name, &secret(name, &data)).await
+    async fn put_secret(&self, name: &str, data: Value) -> Secret {
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data});
+        apply(&self.api(), name, &secret).await
     }
 
     /// Creates a foreign deployment with this key.
@@ -242,11 +186,6 @@ impl Environment {
             asked.now.token
         });
         let secret = self.put_secret(name, json!({"token": token(name, number)})).await;
-        self.remember_secret(name, &secret, number);
-    }
-
-    /// Records that this Secret has this value.
-    pub(crate) fn remember_secret(&self, name: &str, secret: &Secret, number: u32) {
         let version = (secret.uid().unwrap_or_default(), secret.resource_version().unwrap_or_default());
         self.requested.note(name, |asked| {
             asked.secrets.insert(version.clone(), number);
@@ -263,17 +202,12 @@ impl Environment {
         let secured = json!({"key": SECURED, "valueFrom": {"secretKeyRef": {"name": name, "key": "token"}}});
         let manifest = json!({
             "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectorDeployment", "metadata": {"name": name},
-            "spec": {"projectRef": self.project_ref(), "connector": {"key": "demo-connector"}, "interval": "30s",
+            "spec": {"projectRef": {"name": PROJECT}, "connector": {"key": "demo-connector"}, "interval": "30s",
                 "configurations": [{"applicationName": APPLICATION,
                     "standardConfiguration": [{"key": PLAIN, "value": plain(number)}],
                     "securedConfiguration": [secured]}]},
         });
         let object = apply::<ConnectorDeployment>(&self.api(), name, &manifest).await;
-        self.remember(name, &object, number);
-    }
-
-    /// Records that this version of a resource asks for this value.
-    pub(crate) fn remember(&self, name: &str, object: &ConnectorDeployment, number: u32) {
         let written = (object.uid().unwrap_or_default(), object.metadata.generation.unwrap_or_default());
         self.requested.note(name, |asked| {
             asked.generations.insert(written.clone(), number);
@@ -355,11 +289,7 @@ fn home(part: &str) -> String {
 }
 
 /// Applies a manifest as a user does.
-pub(crate) async fn apply<K: Clone + Debug + DeserializeOwned>(api: &Api<K>, name: &str, manifest: &Value) -> K {
+async fn apply<K: Clone + Debug + DeserializeOwned>(api: &Api<K>, name: &str, manifest: &Value) -> K {
     let parameters = PatchParams::apply("storm").force();
     api.patch(name, &parameters, &Patch::Apply(manifest)).await.expect("the API server accepts it")
-}
-
-fn secret(name: &str, data: &Value) -> Value {
-    json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data})
 }

@@ -57,7 +57,7 @@ async fn pair_of_replicas(pair: usize, freezes: u32) {
     assert!(late.iter().all(|calls| calls.len() <= 1), "more than one call after it resumed: {late:#?}");
     let late = late.iter().map(Vec::len).sum::<usize>();
     let done = [("moments", u64::from(freezes)), ("calls after a resume", late as u64)];
-    Report::at_the_end(&env, &[], replicas, &done).await;
+    Report::at_the_end(&env, replicas, &done).await;
 }
 
 /// Freezes the leader that many times, each time until another replica leads.

@@ -103,5 +103,5 @@ async fn setting_the_clock_neither_stops_nor_repeats_anything() {
         operator
     };
     let operator = life::lives(&env, resources, Duration::from_secs(2), storm).await;
-    Report::at_the_end(&env, &[], vec![operator], &[("jumps", 18)]).await;
+    Report::at_the_end(&env, vec![operator], &[("jumps", 18)]).await;
 }

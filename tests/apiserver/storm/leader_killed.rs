@@ -59,5 +59,5 @@ async fn when_the_leader_is_killed_or_ends_the_other_goes_on() {
     env.rotate("tax").await;
     let times = [("ms until taken over", taken_over), ("ms until handed over", handed_over)];
     let times = times.map(|(what, time)| (what, u64::try_from(time.as_millis()).unwrap()));
-    Report::at_the_end(&env, &[], vec![third], &times).await;
+    Report::at_the_end(&env, vec![third], &times).await;
 }

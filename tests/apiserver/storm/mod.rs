@@ -1,10 +1,8 @@
 //! The real operator as a separate process, between a real API server and the dev server, while everything that can
 //! fail does; then violations are counted. Sizes, seed and how to run it: `CONTRIBUTING.md`.
 
-mod backup;
 mod checker;
 mod checker_tests;
-mod digest_key;
 mod environment;
 mod faults;
 mod frozen;
@@ -12,10 +10,8 @@ mod jumping;
 mod killed;
 mod leader_killed;
 mod life;
-mod namespace;
 pub(crate) mod operator;
 mod requested;
-mod shared;
 mod size;
 mod two;
 mod watched;

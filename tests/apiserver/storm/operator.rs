@@ -31,8 +31,6 @@ pub(crate) struct Start {
     pub(crate) log: PathBuf,
     /// Whether leader election is on.
     pub(crate) elects: bool,
-    /// Whether it works with `ClusterConnectProject`s.
-    pub(crate) cluster_projects: bool,
     /// Its clock; `None`: the machine's.
     pub(crate) clock: Option<Jumping>,
     /// Other arguments.
@@ -46,7 +44,6 @@ impl Start {
             .args(["run", "--watch-namespaces", &self.namespace, "--operator-namespace", &self.home])
             .args(["--allowed-api-hosts", "http://127.0.0.1:*", "--log-format", "text"])
             .args(self.elects.then_some("--leader-elect"))
-            .args(self.cluster_projects.then_some("--cluster-projects"))
             .args(&self.arguments)
             .env("KUBECONFIG", &self.kubeconfig)
             .env("RUST_LOG", if self.elects { "info,connect_api=debug" } else { "info" })

@@ -66,7 +66,7 @@ pub(crate) struct Asked {
 
 impl Asked {
     /// Whether the operator has observed the last change of the resource.
-    pub(crate) fn is_observed_in(&self, object: &ConnectorDeployment) -> bool {
+    fn is_observed_in(&self, object: &ConnectorDeployment) -> bool {
         let written = (object.uid().unwrap_or_default(), object.metadata.generation.unwrap_or_default());
         is_observed(object) && self.written == Some(written)
     }
@@ -99,7 +99,7 @@ impl Asked {
 }
 
 /// Whether the status is about the current generation.
-pub(crate) fn is_observed(object: &ConnectorDeployment) -> bool {
+fn is_observed(object: &ConnectorDeployment) -> bool {
     let observed = object.status.as_ref().map(|status| status.observed_generation);
     observed.is_some() && observed == object.metadata.generation
 }

@@ -22,7 +22,7 @@ async fn two_operators_at_once_do_everything_once() {
     Report::must_settle(&env).await;
     let keys = digest_keys(&env.watched.latest());
     assert_eq!(keys.len(), 1, "digests use one key: {keys:?}");
-    Report::at_the_end(&env, &[], operators, &[("kills", kills)]).await;
+    Report::at_the_end(&env, operators, &[("kills", kills)]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -32,7 +32,7 @@ async fn rule_26_two_installs_that_overlap_create_nothing_twice() {
     let key = ["--digest-key-secret".to_owned(), "digest-key-of-another-install".to_owned()];
     let other = Start { arguments: key.into(), ..one.clone() };
     let (operators, kills) = storm(&mut env, one, other).await;
-    Report::at_the_end(&env, &[], operators, &[("kills", kills)]).await;
+    Report::at_the_end(&env, operators, &[("kills", kills)]).await;
 }
 
 fn options() -> Options {

@@ -48,15 +48,6 @@ impl Watched {
         self.observations.lock().unwrap().clone()
     }
 
-    /// Records that the cluster does not exist any more from now on.
-    pub(crate) fn end(&self) {
-        self.task.abort();
-        let at = Timestamp::now();
-        for seen in self.observations.lock().unwrap().values_mut() {
-            seen.push(Observation { at, object: None });
-        }
-    }
-
     pub(crate) fn latest(&self) -> Latest {
         self.latest.borrow().clone()
     }

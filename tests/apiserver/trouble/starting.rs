@@ -42,7 +42,6 @@ fn start(kubeconfig: PathBuf, watched: &[&Sandbox], home: &Sandbox, folder: &Tem
         home: home.namespace.clone(),
         log: folder.path().join("operator.log"),
         elects: true,
-        cluster_projects: false,
         clock: None,
         arguments: ["--health-listen", "127.0.0.1:0"].iter().chain(arguments).map(|it| (*it).to_owned()).collect(),
     }

@@ -25,8 +25,6 @@ use crate::unreliable::{refusal, until_changed};
 pub(crate) enum Failure {
     /// It is not passed on, and answered with this HTTP status, reason, and `Retry-After` in seconds.
     Instead(u16, &'static str, u32),
-    /// It is passed on, and answered with this HTTP status and reason whatever the API server answers.
-    After(u16, &'static str),
     /// It is not passed on, and nothing comes after the head of its response: no event of a watch, no answer to a write.
     Mute,
     /// It is not passed on, and its connection is closed.
@@ -132,10 +130,6 @@ async fn answer(State(gateway): State<Gateway>, request: Request) -> Response {
             let mut response = refusal(code, reason);
             response.headers_mut().insert(header::RETRY_AFTER, after.into());
             response
-        }
-        Some(Failure::After(code, reason)) => {
-            let _ = gateway.pass(request).await;
-            refusal(code, reason)
         }
         Some(Failure::Mute) => Response::new(Body::from_stream(stream::pending::<Result<Bytes, Infallible>>())),
         Some(Failure::Closed) => {

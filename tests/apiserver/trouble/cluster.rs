@@ -72,9 +72,9 @@ const ROWS: [(Begins, u64, Wrong); 13] = [
     (AtFirst, 2, Wrong::Lost),
     (AtFirst, 3, Wrong::Stripped),
     (AtFirst, 3, Wrong::Late(TOO_LATE)),
-    (OfCreate, 3, Wrong::Refused(403, "Forbidden")),
     (OfCreate, 3, Wrong::Refused(500, "InternalError")),
     (OfCreate, 3, Wrong::Away),
+    (OfCreate, 2, Wrong::Lost),
     (InRedeploy, 2, Wrong::Refused(500, "InternalError")),
     (InRedeploy, 2, Wrong::Away),
 ];

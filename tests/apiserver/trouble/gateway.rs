@@ -78,24 +78,6 @@ async fn a_write_that_is_refused_is_not_repeated_before_its_object_is_read_again
     }
 }
 
-#[tokio::test]
-async fn a_write_that_was_stored_although_its_response_says_otherwise_is_not_lost() {
-    // The operation of the create, the response to it, and the outcome.
-    for lost in 0..3 {
-        let (shop, gateway) = behind_a_gateway(stepped()).await;
-        let written = AtomicUsize::default();
-        gateway.fail(move |method, uri| {
-            let fails = is_write_of_a_status(method, uri.path()) && written.fetch_add(1, Ordering::SeqCst) == lost;
-            fails.then_some(Failure::After(504, "Timeout"))
-        });
-        shop.sandbox.apply(&shop.deployment()).await.unwrap();
-        meanwhile(&shop.clock, FINE, gateway.until_failed(1)).await;
-        meanwhile(&shop.clock, FINE, shop.until_reason("Deployed")).await;
-        let calls = ["createDeployment", "updateDeploymentById"].map(|operation| shop.calls(operation));
-        assert_eq!(calls, [1, 0], "write {lost}");
-    }
-}
-
 /// The API server keeps the place in a list for some minutes. Where reading takes longer, each attempt would begin from the first page.
 #[tokio::test]
 async fn a_list_whose_place_was_forgotten_arrives_whole() {

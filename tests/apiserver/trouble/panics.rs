@@ -71,15 +71,14 @@ impl ActionFactory for Buggy {
 
 /// Returns a client whose requests that write these objects panic while the bug exists: the future of a request runs in
 /// the reconcile that sends it. Writes of a status succeed, because they report the panic.
-fn buggy_client(client: &Client, bug: &Arc<AtomicBool>, kind: &'static str) -> Client {
-    let (inner, bug) = (client.clone(), Arc::clone(bug));
+fn buggy_client(client: &Client, buggy: &Arc<Buggy>, kind: &'static str) -> Client {
+    let (inner, buggy) = (client.clone(), Arc::clone(buggy));
     let service = tower::service_fn(move |request: Request<Body>| {
-        let (inner, bug) = (inner.clone(), Arc::clone(&bug));
+        let (inner, buggy) = (inner.clone(), Arc::clone(&buggy));
         async move {
             let mut segments = request.uri().path().split('/');
             let is_of_kind = segments.any(|segment| segment == kind) && !request.uri().path().ends_with("/status");
-            let panics = request.method() != Method::GET && is_of_kind && bug.load(Ordering::SeqCst);
-            assert!(!panics, "first-token-of-the-shop");
+            buggy.panic_if(request.method() != Method::GET && is_of_kind);
             inner.send(request).await
         }
     });
@@ -98,7 +97,8 @@ async fn a_reconcile_that_panics_is_reported_and_repeated_and_all_others_continu
     let buggy = Buggy::new(&shop.clock);
     shop.remotes = Some(buggy.clone());
     shop.actions = Some(buggy.clone());
-    shop.start_operator();
+    let client = buggy_client(&shop.sandbox.client, &buggy, "connectorstageds");
+    shop.start_operator_as(client);
     shop.put_project_and_secrets().await;
     let mut other = shop.project();
     other["metadata"]["name"] = json!("other");
@@ -113,6 +113,7 @@ async fn a_reconcile_that_panics_is_reported_and_repeated_and_all_others_continu
     verified["spec"]["verify"] = json!({"extensions": [{"key": "demo-cart-check", "applicationName": "service"}]});
     shop.sandbox.apply(&verified).await.unwrap();
     shop.sandbox.apply(&check(&shop)).await.unwrap();
+    shop.sandbox.apply(&kit()).await.unwrap();
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
 
     let panicked = async {
@@ -121,12 +122,13 @@ async fn a_reconcile_that_panics_is_reported_and_repeated_and_all_others_continu
             .await;
         shop.until_object("verified", "panicked", |object: &ConnectorDeployment| says(object, "InternalError")).await;
         shop.until_object(CHECK, "panicked", |object: &ActionCheck| says(object, "InternalError")).await;
+        shop.until_object(KIT, "panicked", |object: &ConnectorStaged| says(object, "InternalError")).await;
         shop.until_reason("Deployed").await;
     };
     meanwhile(&shop.clock, FINE, panicked).await;
     // A reconcile is counted after the write of the status that reports it.
     let counted = async {
-        for kind in ["ActionCheck", "ConnectProject", "ConnectorDeployment"] {
+        for kind in ["ActionCheck", "ConnectProject", "ConnectorDeployment", "ConnectorStaged"] {
             let lines = [
                 format!("connect_operator_panics_total{{kind=\"{kind}\"}}"),
                 format!("connect_operator_reconciles_total{{kind=\"{kind}\",reason=\"Panic\"}}"),
@@ -138,41 +140,16 @@ async fn a_reconcile_that_panics_is_reported_and_repeated_and_all_others_continu
         }
     };
     in_time(meanwhile(&shop.clock, FINE, counted)).await.expect("panics of each kind are counted");
+    assert_eq!(shop.calls("createConnectorStaged"), 0, "nothing is sent before it is persisted");
 
     buggy.bug.store(false, Ordering::SeqCst);
     let over = async {
         shop.until_object("other", "over", |object: &ConnectProject| !says(object, "InternalError")).await;
         shop.until_object("verified", "over", |object: &ConnectorDeployment| says(object, "Deployed")).await;
         shop.until_object(CHECK, "over", |object: &ActionCheck| says(object, "CheckPassed")).await;
-    };
-    meanwhile(&shop.clock, FINE, over).await;
-    assert_eq!(shop.calls("createDeployment"), 2, "one create each, whatever panicked");
-    shop.stop_operator().await;
-}
-
-#[tokio::test]
-async fn a_staged_connector_that_panics_stops_nothing_else() {
-    let mut shop = Shop::without_operator(options(), stepped()).await;
-    let bug = Arc::new(AtomicBool::new(true));
-    shop.start_operator_as(buggy_client(&shop.sandbox.client, &bug, "connectorstageds"));
-    shop.put_project_and_secrets().await;
-    shop.sandbox.apply(&kit()).await.unwrap();
-    shop.sandbox.apply(&shop.deployment()).await.unwrap();
-
-    let panicked = async {
-        shop.until_object(KIT, "panicked", |object: &ConnectorStaged| says(object, "InternalError")).await;
-        shop.until_project("ready all the same", |object: &ConnectProject| says(object, "Available")).await;
-        shop.until_reason("Deployed").await;
-    };
-    meanwhile(&shop.clock, FINE, panicked).await;
-    let page = shop.metrics.as_ref().unwrap().encode();
-    assert!(page.contains("connect_operator_panics_total{kind=\"ConnectorStaged\"}"), "{page}");
-    assert_eq!(shop.calls("createConnectorStaged"), 0, "nothing is sent before it is persisted");
-
-    bug.store(false, Ordering::SeqCst);
-    let over = async {
         shop.until_object(KIT, "over", |object: &ConnectorStaged| !says(object, "InternalError")).await;
     };
     meanwhile(&shop.clock, FINE, over).await;
+    assert_eq!(shop.calls("createDeployment"), 2, "one create each, whatever panicked");
     shop.stop_operator().await;
 }

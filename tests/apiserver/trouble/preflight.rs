@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use connect_api::model::StandardKey;
 use connect_operator::crd::ConnectorDeployment;
-use dev_server::{Fault, FaultAnswer};
 use serde_json::{Value, json};
 
 use crate::manifests::with_spec;
@@ -96,15 +95,4 @@ async fn a_cached_registry_entry_does_not_cause_a_refusal() {
     shop.sandbox.apply(&other).await.unwrap();
     shop.until_calls("createDeployment", 2).await;
     assert_eq!(shop.calls("getConnectorByKey"), before + 1, "one more read before it is reported");
-}
-
-#[tokio::test]
-async fn without_a_registry_live_deployments_continue() {
-    let shop = Leaping::live().await;
-    shop.dev.fault(Fault::of("getConnectorByKey", FaultAnswer::error(403, "AuthorizationError"))).unwrap();
-    let mut changed = application("service", &["LOG_LEVEL"], &["API_TOKEN"]);
-    changed["standardConfiguration"][0]["value"] = json!("debug");
-    shop.change(&json!({"spec": {"configurations": [changed]}})).await;
-    shop.redeployed("Deployed").await;
-    assert_eq!(shop.sent(), [1, 1, 0]);
 }

@@ -1,6 +1,5 @@
 //! The response to an accepted call, at the end of the process before a status has it.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use connect_operator::crd::ConnectorDeployment;
@@ -20,27 +19,15 @@ use crate::unreliable::{Unreliable, Which, Wrong};
 /// Three times as many as are redeployed at once.
 const MANY: usize = 3 * AT_ONCE;
 
-/// A process that is killed loses what it knows of redeploys that were accepted; the next one sends none of them again.
-#[tokio::test]
-async fn rule_1_a_redeploy_that_was_accepted_and_not_reported_is_not_sent_again() {
-    let (mut shop, unreliable) = with_many().await;
-    unreliable.begin(Which::Responses, Wrong::Silent);
-    shop.put_token("second-token-of-the-shop").await;
-    // Slowly, so that the rate of the project lets no more out while the machine is late to notice these.
-    until_called_at(&shop, SLOW, "updateDeploymentById", AT_ONCE as u64).await;
-    shop.kill_operator().await;
-    assert!(in_memory(&shop).await.len() > 1, "responses are lost with the process");
-    shop.start_operator();
-    until_all_are_redeployed(&shop, MANY).await;
-    assert_eq!(redeploys(&shop), MANY);
-}
-
 /// A process that is stopped, as at each upgrade, ends the reconciles that have begun, with the write of their response. Where the
 /// API server does not take it, the response is lost, and no redeploy is sent again.
 #[tokio::test]
 async fn rule_6_an_orderly_stop_sends_no_redeploy_again() {
     let rows = [None, Some(Wrong::Refused(500, "InternalError")), Some(Wrong::Silent)].map(|wrong| async move {
-        let (mut shop, unreliable) = with_redeploys_in_memory().await;
+        let (mut shop, unreliable) = with_many().await;
+        shop.put_token("second-token-of-the-shop").await;
+        // Slowly, so that the rate of the project lets no more out while the machine is late to notice these.
+        until_called_at(&shop, SLOW, "updateDeploymentById", AT_ONCE as u64).await;
         if let Some(wrong) = wrong {
             unreliable.begin(Which::StatusWrites, wrong);
         }
@@ -86,15 +73,6 @@ async fn rule_6_a_response_whose_write_hangs_at_the_stop_is_read_from_the_record
     assert_eq!(shop.calls("updateDeploymentById"), 1);
 }
 
-/// Returns once some redeploys were accepted, while others wait.
-async fn with_redeploys_in_memory() -> (Shop, Unreliable) {
-    let (shop, unreliable) = with_many().await;
-    shop.put_token("second-token-of-the-shop").await;
-    // Slowly, so that the rate of the project lets no more out while the machine is late to notice these.
-    until_called_at(&shop, SLOW, "updateDeploymentById", AT_ONCE as u64).await;
-    (shop, unreliable)
-}
-
 /// Returns many live deployments.
 async fn with_many() -> (Shop, Unreliable) {
     let options = Options { deploy_duration: Duration::from_secs(20), ..Options::default() };
@@ -103,20 +81,6 @@ async fn with_many() -> (Shop, Unreliable) {
     shop.start_operator_as(client);
     until_all_are_ready_and_the_remote_is_slow(&shop, MANY).await;
     (shop, unreliable)
-}
-
-/// Names of the resources whose redeploy the remote has accepted, and whose status does not have the response.
-async fn in_memory(shop: &Shop) -> Vec<String> {
-    let redeployed: BTreeSet<_> = {
-        let records = shop.dev.world().all(shop.clock.now());
-        records.into_iter().filter(|record| record.version > 1).map(|record| record.id).collect()
-    };
-    let stored = shop.api::<ConnectorDeployment>().list(&ListParams::default()).await.unwrap();
-    let is_redeployed = |object: &ConnectorDeployment| {
-        object.status.as_ref().and_then(|status| status.id.as_ref()).is_some_and(|id| redeployed.contains(id))
-    };
-    let planned = stored.iter().filter(|object| state(object) == Some(OperationState::Planned));
-    planned.filter(|object| is_redeployed(object)).map(ResourceExt::name_any).collect()
 }
 
 /// Names of the resources whose operation is stored without a response.

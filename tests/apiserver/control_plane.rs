@@ -81,7 +81,7 @@ fn status(error: kube::Error) -> u16 {
 }
 
 #[tokio::test]
-async fn it_serves_the_administrator_over_verified_tls() {
+async fn it_serves_the_administrator_alone_over_verified_tls() {
     let cluster = shared().await;
     let version = cluster.client().expect("a client").apiserver_version().await.expect("a response");
     let program = options().await.assets.kube_apiserver;
@@ -97,6 +97,11 @@ async fn it_serves_the_administrator_over_verified_tls() {
     let stranger = Client::try_from(config).expect("a client");
     let error = stranger.apiserver_version().await.expect_err("other clients do not trust this certificate");
     assert!(!matches!(error, kube::Error::Api(_)), "a response over an unverified connection: {error}");
+
+    let mut config = cluster.config();
+    config.auth_info.token = None;
+    let error = Client::try_from(config).expect("a client").apiserver_version().await.expect_err("no credentials");
+    assert_eq!(status(error), 401);
 }
 
 #[tokio::test]
@@ -115,14 +120,6 @@ async fn its_kubeconfig_is_for_its_owner_only_and_works_for_kubectl() {
         .output()
         .expect("kubectl");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "namespace/default\n", "{output:?}");
-}
-
-#[tokio::test]
-async fn without_credentials_nothing_is_served() {
-    let mut config = shared().await.config();
-    config.auth_info.token = None;
-    let error = Client::try_from(config).expect("a client").apiserver_version().await.expect_err("no credentials");
-    assert_eq!(status(error), 401);
 }
 
 #[tokio::test]
@@ -180,6 +177,9 @@ async fn stopping_and_dropping_leave_no_process_and_no_folder() {
     for (case, cluster, ends) in [("stopped", stopped, true), ("dropped", dropped, false)] {
         let remains = Remains::of(&cluster);
         assert!(remains.are_there(), "{case}");
+        for id in remains.processes {
+            assert_ne!(getpgid(Some(pid(id))).expect("a process group"), getpgrp(), "Ctrl-C reaches process {id}");
+        }
         if ends {
             cluster.stop().await.expect("stopped");
         } else {
@@ -191,23 +191,20 @@ async fn stopping_and_dropping_leave_no_process_and_no_folder() {
 
 #[tokio::test]
 async fn a_program_that_ends_while_starting_is_reported_with_its_log_and_leaves_nothing() {
+    let mut absent = options().await;
+    absent.assets.etcd = "/nonexistent/etcd".into();
+    let error = LocalCluster::start(absent).await.expect_err("there is none").to_string();
+    assert!(
+        error.starts_with("etcd ended by itself (exit status: 127)") && error.contains("/nonexistent/etcd"),
+        "{error}"
+    );
+
     let mut options = options().await;
     options.assets.kube_apiserver = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/kube-apiserver-ends").into();
     let error = LocalCluster::start(options).await.expect_err("it ended").to_string();
     let expected = "kube-apiserver ended by itself (exit status: 3); the end of its log:\nworking in ";
     let folder = error.strip_prefix(expected).unwrap_or_else(|| panic!("{error}"));
     assert!(folder.contains("connect-operator-") && !Path::new(folder).exists(), "{folder}");
-}
-
-#[tokio::test]
-async fn a_program_that_cannot_be_started_is_named() {
-    let mut options = options().await;
-    options.assets.etcd = "/nonexistent/etcd".into();
-    let error = LocalCluster::start(options).await.expect_err("there is none").to_string();
-    assert!(
-        error.starts_with("etcd ended by itself (exit status: 127)") && error.contains("/nonexistent/etcd"),
-        "{error}"
-    );
 }
 
 /// Does nothing unless started by [`a_cluster_starts_in_any_environment_and_ends_when_its_process_is_killed`].
@@ -244,11 +241,4 @@ async fn a_cluster_starts_in_any_environment_and_ends_when_its_process_is_killed
     process.kill().expect("killed");
     process.wait().expect("it is gone");
     in_time(remains.vanish()).await.expect("nothing remains");
-}
-
-#[tokio::test]
-async fn the_terminal_does_not_reach_a_cluster() {
-    for id in shared().await.process_ids() {
-        assert_ne!(getpgid(Some(pid(id))).expect("a process group"), getpgrp(), "Ctrl-C reaches process {id}");
-    }
 }

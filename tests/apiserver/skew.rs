@@ -5,7 +5,6 @@ use std::process::Stdio;
 
 use clock::Clock;
 use connect_operator::crd::{self, ConnectorDeployment};
-use dev_server::Options;
 use futures::{StreamExt, TryStreamExt, future};
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -19,9 +18,7 @@ use tokio::process::Command;
 use crate::cluster::Sandbox;
 use crate::patience::in_time;
 use crate::security::quick;
-use crate::shop::state;
-use crate::shop::{Shop, fast};
-use crate::unreliable::{Hold, Unreliable};
+use crate::shop::{Shop, state};
 
 /// The CRDs of this version, with a change to the schema of one kind.
 fn changed(kind: &str, change: impl Fn(&mut Value)) -> Vec<CustomResourceDefinition> {
@@ -163,21 +160,4 @@ async fn first_note(shop: &Shop, reason: &str) -> String {
 
 async fn untyped(shop: &Shop) -> DynamicObject {
     shop.sandbox.api(&shop.deployment()).get("tax").await.unwrap()
-}
-
-#[tokio::test]
-async fn a_pending_event_about_an_unreadable_object_blocks_no_other_resource() {
-    let mut shop = Shop::on(Sandbox::with_definitions(newer()).await, Options::default(), fast()).await;
-    let mut unreadable = shop.deployment();
-    unreadable["metadata"]["name"] = json!("a-first-one");
-    unreadable["spec"]["connector"]["updatePolicy"] = json!("Weekly");
-    shop.sandbox.apply(&unreadable).await.unwrap();
-    shop.sandbox.apply(&shop.deployment()).await.unwrap();
-    let (unreliable, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
-    unreliable.hold(Hold::Events);
-    shop.start_operator_as(client);
-    unreliable.until_held(1).await;
-    shop.until_reason("ProjectMissing").await;
-    unreliable.release();
-    shop.until_event("NotUnderstood").await;
 }

@@ -89,8 +89,6 @@ impl Default for Held {
 /// Requests that can be held back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hold {
-    /// Writes of Events.
-    Events,
     /// Reads of the Secrets whose names begin with this.
     Secrets(&'static str),
     /// Writes of the status of a deployment.
@@ -100,7 +98,6 @@ pub(crate) enum Hold {
 impl Hold {
     fn is_about(self, method: &Method, uri: &Uri) -> bool {
         match self {
-            Self::Events => method != Method::GET && uri.path().contains("/events"),
             Self::Secrets(prefix) => method == Method::GET && uri.path().contains(&format!("/secrets/{prefix}")),
             Self::DeploymentStatuses => {
                 method == Method::PATCH

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::small;
 use crate::cluster::Sandbox;
-use crate::manifests::{FULL, MINIMAL, deployment, documents, project, with_spec};
+use crate::manifests::{deployment, project, with_spec};
 use crate::patience::in_time;
 
 #[tokio::test]
@@ -189,20 +189,6 @@ async fn kubectl_selects_by_fields_on_the_server() {
         let names = ["get", kind, "--field-selector", selector, "--output", "jsonpath={.items[*].metadata.name}"];
         let text = sandbox.succeed(&names, "").await;
         assert_eq!(text.trim(), expected, "{kind} {selector}");
-    }
-}
-
-#[tokio::test]
-async fn applying_again_makes_no_difference() {
-    let sandbox = Sandbox::new().await;
-    let manifests = format!("{MINIMAL}---\n{FULL}");
-    for how in [&["--server-side=false"][..], &["--server-side=true", "--force-conflicts"]] {
-        sandbox.succeed(&[&["apply", "--filename", "-"], how].concat(), &manifests).await;
-        assert_eq!(sandbox.succeed(&[&["diff", "--filename", "-"], how].concat(), &manifests).await, "");
-    }
-    for manifest in documents(&manifests) {
-        let stored = sandbox.api(&manifest).get(manifest["metadata"]["name"].as_str().unwrap()).await.unwrap();
-        assert_eq!(stored.data["spec"], manifest["spec"], "the API server added nothing");
     }
 }
 

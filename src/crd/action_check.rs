@@ -1,11 +1,10 @@
 //! `ActionCheck`: one call of a frontend action, which verifies that a deployment works.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::{CustomResource, KubeSchema};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::connector_deployment_status::STATE_LENGTH;
@@ -49,9 +48,6 @@ pub const DEFAULT_CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 #[x_kube(validation = Rule::new("!has(self.body) || self.method != 'GET'")
     .message("body is for POST and PUT: leave it out, or choose another method")
     .field_path(".body"))]
-#[x_kube(validation = Rule::new("!has(self.query) || self.query.all(name, name.size() >= 1 && name.size() <= 256)")
-    .message("names of parameters in query must have 1 to 256 characters")
-    .field_path(".query"))]
 #[x_kube(validation = Rule::new(
     "!has(self.headers) || \
      self.headers.all(one, self.headers.exists_one(other, other.name.lowerAscii() == one.name.lowerAscii()))")
@@ -76,10 +72,10 @@ pub struct ActionCheckSpec {
     /// Version of the frontend extension to call. Example: 1.4.0.
     #[schemars(length(min = 1, max = 256), regex(pattern = r"^[\x21-\x7E]+$"))]
     pub extension_version: String,
-    /// Query parameters, 32 at most. Write a list as `list[0]` and `list[1]`.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(schema_with = "query")]
-    pub query: BTreeMap<String, String>,
+    /// Query parameters in their order, 32 at most. Write a list as `list[0]` and `list[1]`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 32), extend("x-kubernetes-list-type" = "atomic"))]
+    pub query: Vec<QueryParameter>,
     /// Body of POST and PUT: JSON in a string, sent unchanged; 16384 characters at most. Default: {}. Example:
     /// '{"variant": {"sku": "A1", "count": 1}}'.
     #[schemars(length(min = 1, max = 16_384))]
@@ -143,10 +139,16 @@ impl ActionCheckSpec {
     }
 }
 
-fn query(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({
-        "type": "object", "maxProperties": 32, "additionalProperties": {"type": "string", "maxLength": 1024},
-    })
+/// A query parameter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct QueryParameter {
+    /// Name of the parameter.
+    #[schemars(length(min = 1, max = 256))]
+    pub name: String,
+    /// Value of the parameter. Default: the empty text.
+    #[serde(default, skip_serializing_if = "is_default")]
+    #[schemars(length(max = 1024))]
+    pub value: String,
 }
 
 /// HTTP method of a call.

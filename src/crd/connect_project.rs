@@ -60,14 +60,10 @@ pub struct ConnectProjectSpec {
     /// Default: https://auth.{region}.commercetools.com. Example, for a dev server: http://127.0.0.1:8787.
     #[schemars(length(max = 2048), regex(pattern = schema::URL_PATTERN))]
     pub auth_url: Option<String>,
-    /// Base URL of the HTTP API of the project, without a trailing slash. It is called only for ConnectorDeployments
-    /// with verify. Default: https://api.{region}.commercetools.com. Example, for a dev server: http://127.0.0.1:8787.
-    #[schemars(length(max = 2048), regex(pattern = schema::URL_PATTERN))]
-    pub http_api_url: Option<String>,
-    /// Secret that holds the API client of the HTTP API, in the same namespace as that of credentialsSecretRef. The client
-    /// needs manage_extensions and manage_subscriptions, or manage_project; all scopes that it has are requested.
-    /// Default: the API client in credentialsSecretRef.
-    pub http_api_credentials_secret_ref: Option<CredentialsRef>,
+    /// HTTP API of the project, which is called only for ConnectorDeployments with verify. Default: that of the region, with
+    /// the API client in credentialsSecretRef.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub http_api: HttpApi,
     /// Secret that holds the API client: in the same namespace, or for a ClusterConnectProject in the namespace of the
     /// operator.
     pub credentials_secret_ref: CredentialsRef,
@@ -101,9 +97,9 @@ impl ConnectProjectSpec {
         self.url_or(self.auth_url.as_ref(), "auth")
     }
 
-    /// Returns the base URL of the HTTP API: `httpApiUrl`, or that of the region; normalized.
+    /// Returns the base URL of the HTTP API: `httpApi.url`, or that of the region; normalized.
     pub fn effective_http_api_url(&self) -> String {
-        self.url_or(self.http_api_url.as_ref(), "api")
+        self.url_or(self.http_api.url.as_ref(), "api")
     }
 
     fn url_or(&self, url: Option<&String>, service: &str) -> String {
@@ -114,6 +110,21 @@ impl ConnectProjectSpec {
     pub fn identity(&self) -> RemoteIdentity {
         RemoteIdentity { api_url: self.effective_api_url(), project_key: self.project_key.clone() }
     }
+}
+
+/// The HTTP API of a project.
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HttpApi {
+    /// Base URL, without a trailing slash. Default: https://api.{region}.commercetools.com. Example, for a dev server:
+    /// http://127.0.0.1:8787.
+    #[schemars(length(max = 2048), regex(pattern = schema::URL_PATTERN))]
+    pub url: Option<String>,
+    /// Secret that holds the API client, in the same namespace as that of the project's credentialsSecretRef. The client
+    /// needs manage_extensions and manage_subscriptions, or manage_project; all scopes that it has are requested.
+    /// Default: the API client in the project's credentialsSecretRef.
+    pub credentials_secret_ref: Option<CredentialsRef>,
 }
 
 /// Reference to the Secret with the API client of a project.

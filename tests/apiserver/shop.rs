@@ -203,7 +203,7 @@ impl Shop {
                 "region": "europe-west1.gcp",
                 "apiUrl": self.dev.url(),
                 "authUrl": self.dev.url(),
-                "httpApiUrl": self.dev.url(),
+                "httpApi": {"url": self.dev.url()},
                 "credentialsSecretRef": {"name": CREDENTIALS},
                 "requestsPerSecond": 1000,
             },

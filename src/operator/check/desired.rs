@@ -44,7 +44,7 @@ pub fn from_spec(spec: &ActionCheckSpec, frontend: &Frontend, headers: Vec<Extra
         namespace: spec.action.namespace.clone(),
         name: spec.action.name.clone(),
         method,
-        query: spec.query.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+        query: spec.query.iter().map(|it| (it.name.clone(), it.value.clone())).collect(),
         locale: spec.locale.clone(),
         extension_version: spec.extension_version.clone(),
         page_path: frontend.path.clone(),

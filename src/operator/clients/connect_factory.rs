@@ -60,7 +60,7 @@ impl ConnectFactory for HttpFactory {
     }
 
     fn commerce(&self, settings: &Settings, url: &str) -> Result<Arc<dyn CommerceApi>, String> {
-        Ok(Arc::new(self.client_of("httpApiUrl", url, settings)?))
+        Ok(Arc::new(self.client_of("httpApi.url", url, settings)?))
     }
 }
 

@@ -102,7 +102,7 @@ impl<P: ProjectObject> Reconciler<'_, P> {
             return Ok(ReconcileOutcome::Gone);
         }
         let project = self.object.project();
-        let secrets = [&project.credentials_secret_ref].into_iter().chain(&project.http_api_credentials_secret_ref);
+        let secrets = [&project.credentials_secret_ref].into_iter().chain(&project.http_api.credentials_secret_ref);
         let secrets = secrets.map(|reference| (Named::Secret, reference.name.clone())).collect();
         let namespace = self.object.own_namespace(&context.settings.operator_namespace);
         context.references.set_in(object_ref, &namespace, secrets);

@@ -26,7 +26,7 @@ use crate::operator::reporting::refusal::{Access, is_definite};
 /// The field that names the Secret with the credentials, for messages.
 pub const CREDENTIALS_FIELD: &str = "spec.credentialsSecretRef";
 /// The field that names the Secret for the HTTP API, for messages of the deployments.
-const HTTP_API_FIELD: &str = "spec.httpApiCredentialsSecretRef of the project";
+const HTTP_API_FIELD: &str = "spec.httpApi.credentialsSecretRef of the project";
 
 /// The connection settings of the remote project, by their source.
 pub(super) enum Credentials {
@@ -84,7 +84,7 @@ pub(super) async fn http_api<P: ProjectObject>(
     context: &Context,
     object: &P,
 ) -> Result<Option<Result<Settings, ConditionUpdate>>, kube::Error> {
-    let Some(reference) = &object.project().http_api_credentials_secret_ref else { return Ok(None) };
+    let Some(reference) = &object.project().http_api.credentials_secret_ref else { return Ok(None) };
     let (name, namespace) = (&reference.name, object.own_namespace(&context.settings.operator_namespace));
     let read = secret::named(&context.client, &context.settings.secrets, &namespace, name).await?;
     Ok(Some(read.and_then(|found| {

@@ -8,8 +8,14 @@ use crate::cluster::Sandbox;
 use crate::manifests::documents;
 
 /// Fields of that name that name no object of the same kustomization.
-const NO_REFERENCES: [&str; 5] =
-    ["/spec/name", "/spec/creator/name", "/spec/action/name", "/spec/headers/0/name", "/spec/outputs/configMap/name"];
+const NO_REFERENCES: [&str; 6] = [
+    "/spec/name",
+    "/spec/creator/name",
+    "/spec/action/name",
+    "/spec/headers/0/name",
+    "/spec/query/0/name",
+    "/spec/outputs/configMap/name",
+];
 
 /// Returns a value with every list and every field `name`, and in lists with a key one item for each of `keys`.
 fn sample(schema: &Value, keys: &[&str]) -> Option<Value> {

@@ -141,11 +141,14 @@ async fn rule_17_a_missing_scope_is_named_and_other_credentials_can_provide_it()
     ]});
     let catalogue = Catalogue::built_in().and(Catalogue::parse(&weak.to_string()).unwrap());
     let shop = Leaping::with(Options { catalogue, ..Options::default() }).await;
-    let project = with_spec(shop.project(), &json!({"httpApiCredentialsSecretRef": {"name": "verifier"}}));
+    let project = with_spec(
+        shop.project(),
+        &json!({"httpApi": {"url": shop.dev.url(), "credentialsSecretRef": {"name": "verifier"}}}),
+    );
     shop.sandbox.apply(&project).await.unwrap();
     shop.apply_deployment(&verified()).await;
     let live = shop.finish("SecretMissing").await;
-    let needs = "(needed by spec.httpApiCredentialsSecretRef of the project)";
+    let needs = "(needed by spec.httpApi.credentialsSecretRef of the project)";
     assert!(message(&live).contains(needs), "{}", message(&live));
     shop.until_available().await;
 

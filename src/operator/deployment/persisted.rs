@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 use super::declared::Declared;
 use crate::operator::cluster::references::Source;
 use crate::operator::values::digest::{Digest, DigestKey, feed, hex};
-use crate::operator::values::names::{Item, Kind, Names, VisibleValues};
+use crate::operator::values::names::{GLOBAL, Item, Kind, Names, VisibleValues};
 
 pub use crate::crd::{DeletionPolicy, OperationType};
 
@@ -299,10 +299,11 @@ impl ObservedDeployment {
         self.shows_as_sent(sent, digests) && plain.all(|item| sent.names.has(item) || self.shows_default(item))
     }
 
-    /// Whether its connector may read this value.
+    /// Whether its connector may read this value. Records need not list what is declared for all applications.
     pub fn may_read(&self, item: &Item) -> bool {
         let declares = |declared: &Declared| declared.keys.contains_key(item);
-        !matches!(item.kind, Kind::Secured | Kind::Standard) || self.declared.as_ref().is_none_or(declares)
+        let is_listed = matches!(item.kind, Kind::Secured | Kind::Standard) && item.application != GLOBAL;
+        !is_listed || self.declared.as_ref().is_none_or(declares)
     }
 
     /// Whether it shows the default that the connector declares for a plain value.

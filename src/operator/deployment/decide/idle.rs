@@ -7,7 +7,7 @@ use clock::between;
 use super::super::persisted::{
     Applied, Observation, ObservedDeployment, OperationType, PersistedState, Phase, Sources,
 };
-use super::creating::create;
+use super::creating::{self, create};
 use super::debounce::gather;
 use super::input::serve;
 use super::timing::{left, pace};
@@ -145,9 +145,11 @@ fn compare(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPay
         return input.no_op(outcome, None);
     }
     let moves = release == Release::Due;
-    // A move first: the version to which it moves may declare less, and what nobody declares is in nobody's way.
+    // Not while another version is asked for: it may declare less, and a version that failed is not put in place of one
+    // that serves.
     if input.intent.recreate
-        && !moves
+        && release == Release::Stays
+        && creating::other_version(input).is_none()
         && applied.is_some_and(|applied| retained::has_own(applied, &wanted.payload.names, observed))
     {
         return recreating::begin(input, wanted);

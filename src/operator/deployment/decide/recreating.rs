@@ -14,9 +14,6 @@ use super::{Decision, DesiredPayload, Input, LAG, LIMIT, Outcome, QUIET_PERIOD, 
 
 /// Begins to remove values that the deployment has and that are no longer desired.
 pub(super) fn begin(input: &Input<'_>, wanted: &DesiredPayload) -> Decision {
-    if let Some(other) = creating::other_version(input) {
-        return input.no_op(other, None);
-    }
     if let Some(waits) = debounce::gather(input, wanted) {
         return waits;
     }

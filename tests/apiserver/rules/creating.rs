@@ -79,6 +79,38 @@ async fn rule_01_a_definite_refusal_removes_the_operation_in_the_same_reconcile(
 }
 
 #[tokio::test]
+async fn rule_02_a_create_that_never_arrived_is_sent_again_after_a_minute_and_not_before() {
+    let shop = Leaping::open().await;
+    shop.dev.fault(Fault::of("createDeployment", FaultAnswer::dropped()).times(1)).unwrap();
+    shop.apply_deployment(&json!({})).await;
+    shop.until_calls("createDeployment", 1).await;
+    shop.until("planned", |object| state(object).operation.is_some()).await;
+    let waiting = shop.pass(Duration::from_secs(40)).await;
+    assert_eq!(ready(&waiting), ("Unknown", "Creating"));
+    assert_eq!(shop.sent(), [1, 0, 0]);
+    shop.pass(Duration::from_secs(25)).await;
+    let again = shop.until("accepted", is_accepted).await;
+    assert_eq!(state(&again).operation.map(|operation| operation.attempt), Some(2));
+    shop.finish("Deployed").await;
+    assert_eq!(shop.sent(), [2, 0, 0]);
+}
+
+#[tokio::test]
+async fn rule_03_the_key_with_another_id_is_taken() {
+    let shop = Leaping::live().await;
+    let id = status(&shop.get().await).id.expect("an id");
+    shop.dev.world().remove(&id, shop.dev.now()).unwrap();
+    let theirs = shop.make_elsewhere("info");
+    shop.pass(QUIET_PERIOD).await;
+    shop.pass(QUIET).await;
+    shop.until_reason("KeyTaken").await;
+    shop.delete().await;
+    shop.until_gone().await;
+    assert_eq!(shop.dev.world().id_of("demo", &shop.key(), shop.dev.now()), Some(theirs));
+    assert_eq!(shop.sent()[..2], [1, 0]);
+}
+
+#[tokio::test]
 async fn rule_02_a_deployment_of_another_owner_under_the_key_is_not_changed() {
     let shop = Leaping::open().await;
     let theirs = shop.make_elsewhere("info");

@@ -219,3 +219,30 @@ async fn rule_06_after_a_lost_response_the_remote_is_polled_at_once() {
     shop.until_reason("Deployed").await;
     assert_eq!(shop.sent(), [1, 1, 0]);
 }
+
+#[tokio::test]
+async fn rule_06_an_operator_stopped_while_the_remote_works_continues_after_its_start() {
+    let mut shop = Leaping::open().await;
+    shop.apply_deployment(&json!({})).await;
+    shop.until("accepted", is_accepted).await;
+    shop.stop_operator().await;
+    shop.clock.step(Duration::from_mins(20));
+    shop.start_operator();
+    shop.until_reason("Deployed").await;
+
+    shop.change(&json!({"spec": level("debug")})).await;
+    shop.until_reason("Redeploying").await;
+    // A change that was gathered and not yet sent is detected again.
+    shop.stop_operator().await;
+    shop.clock.step(GATHER);
+    shop.start_operator();
+    shop.pass(GATHER).await;
+    shop.until("accepted", is_accepted).await;
+    shop.stop_operator().await;
+    shop.clock.step(Duration::from_mins(20));
+    shop.start_operator();
+    shop.pass(QUIET).await;
+    shop.pass(QUIET).await;
+    shop.until_reason("Deployed").await;
+    assert_eq!(shop.sent(), [1, 1, 0]);
+}

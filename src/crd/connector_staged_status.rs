@@ -77,6 +77,7 @@ pub struct RemoteStaged {
 
 /// A comment from certification.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct CertificationComment {
     /// Project key of the author.
     pub project_key: String,

@@ -41,8 +41,8 @@ pub(super) fn unchanged_member(member: &str) -> Rule {
     Rule { message: Some(cannot_change(&format!("connector.{member}")).as_str().into()), ..unchanged(member) }
 }
 
-/// Returns the rule that a field which is added to a spec equals the field `observed` of the status, once something was
-/// sent. So removing a field and adding it again cannot bypass [`unchanged`], and a user may write out a default.
+/// Returns the rule that a field which is added to a spec equals the field `observed` of the status, once it owns or has
+/// begun something. So removing a field and adding it again cannot bypass [`unchanged`], and a user may write out a default.
 pub(super) fn added_must_match_status(member: &str, observed: &str) -> Rule {
     let known = match observed.split_once('.') {
         Some((parent, _)) => format!("has(oldSelf.status.{parent}) && has(oldSelf.status.{observed})"),

@@ -327,7 +327,8 @@ impl<'a> Gather<'a> {
     /// Returns one plain value; `None`: it is left out.
     fn standard(&mut self, item: &Item, value: &StandardValue) -> Option<String> {
         let from = value.value_from.as_ref();
-        if let Some(ConfigMapKeyRef { name, key, optional }) = from.and_then(|from| from.config_map_key_ref.as_ref()) {
+        let config_map = from.and_then(|from| from.config_map_key_ref.as_ref());
+        if let (None, Some(ConfigMapKeyRef { name, key, optional })) = (&value.value, config_map) {
             return self.one(item, (Named::ConfigMap, name), key, *optional);
         }
         // It wins over an object that is taken as a whole.

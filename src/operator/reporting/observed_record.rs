@@ -25,6 +25,14 @@ impl<'a, R> ObservedRecord<'a, R> {
         record.map_or(Self::Absent, Self::Present)
     }
 
+    /// The same, but somebody else's record is none.
+    pub fn only(self, is_own: impl FnOnce(&R) -> bool) -> Self {
+        match self {
+            Self::Present(record) if !is_own(record) => Self::Absent,
+            other => other,
+        }
+    }
+
     /// The record in a response; one without says nothing about it.
     pub fn answered(record: Option<&'a R>) -> Self {
         record.map_or(Self::NotRead, Self::Present)

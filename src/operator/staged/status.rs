@@ -53,9 +53,11 @@ pub fn summarize(facts: &StagedFacts<'_>, now: Timestamp) -> ConnectorStagedStat
     if let Some(project) = facts.remote.filter(|_| status.remote.is_none() || !has_begun) {
         status.remote.get_or_insert_default().project = project.clone();
     }
-    match facts.record {
-        // It is that of somebody else.
-        ObservedRecord::Present(_) if condition.reason == Reason::KeyTaken => hide(&mut status),
+    let is_own = |record: &Record| status.id.as_ref() == Some(&record.id);
+    let record = facts.record.only(is_own);
+    match record {
+        // What has the key is that of somebody else.
+        _ if condition.reason == Reason::KeyTaken => hide(&mut status),
         ObservedRecord::Present(record) => {
             show(&mut status, record);
             if condition.reason == Reason::Published || (record.already_listed && !record.has_changes) {
@@ -65,8 +67,7 @@ pub fn summarize(facts: &StagedFacts<'_>, now: Timestamp) -> ConnectorStagedStat
         ObservedRecord::Absent => hide(&mut status),
         ObservedRecord::NotRead => {}
     }
-    let retained = match facts.record {
-        ObservedRecord::Present(_) if condition.reason == Reason::KeyTaken => None,
+    let retained = match record {
         ObservedRecord::Present(record) => retained(object, record),
         ObservedRecord::Absent => None,
         ObservedRecord::NotRead => Extra::unchanged(&status.conditions, names::VALUES_RETAINED),

@@ -86,3 +86,20 @@ fn the_remote_is_fixed_once_it_may_have_the_connector() {
         assert_eq!(status.remote.map(|remote| remote.project.project_key).as_deref(), Some(expected), "{case}");
     }
 }
+
+#[test]
+fn nothing_is_shown_of_a_record_that_is_somebody_elses() {
+    for (case, id, shown) in
+        [("its own", Some("one"), true), ("of another one", Some("two"), false), ("none", None, false)]
+    {
+        let (object, record) = (object(), record("Published", "true", true));
+        let state = State { id: id.map(str::to_owned), ..State::default() };
+        let condition = ready_condition(Outcome::Missing, "kit", None, &[]);
+        let record = ObservedRecord::Present(&record);
+        let status = summarize(
+            &StagedFacts { object: &object, state: Some(&state), condition: &condition, remote: None, record },
+            Timestamp::UNIX_EPOCH,
+        );
+        assert_eq!((status.published_tag.is_some(), status.preview.is_some()), (shown, shown), "{case}");
+    }
+}

@@ -89,6 +89,8 @@ impl Reconciler<'_> {
         comparison: Comparison,
     ) -> ConnectorDeploymentStatus {
         let spec = &self.object.spec;
+        let observes = spec.management_policy == ManagementPolicy::ObserveOnly;
+        let record = record.only(|record| observes || persisted.id.as_ref() == Some(&record.id));
         let payload = inputs.and_then(|inputs| inputs.payload.as_ref());
         let request = self.cache.reconcile_request.as_ref().filter(|_| inputs.is_some());
         let facts = DeploymentFacts {

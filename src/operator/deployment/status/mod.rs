@@ -152,8 +152,8 @@ pub fn summarize(
         }
     }
     match facts.record {
-        // It is that of somebody else.
-        ObservedRecord::Present(_) if facts.condition.reason == Reason::KeyTaken => hide(&mut status),
+        // What has the key is that of somebody else.
+        _ if facts.condition.reason == Reason::KeyTaken => hide(&mut status),
         ObservedRecord::Present(record) => {
             if before.id.as_ref() != Some(&record.id) {
                 status.applications.clear();

@@ -165,7 +165,7 @@ fn each_named_history_reaches_the_requested_state() {
                     Step::Foreign(0, Foreign::Redeploy),
                 ])
             },
-            (1, 0, 0),
+            (1, 1, 0),
         ),
         ("two operators, one change", live(vec![Step::Start(1, 0), Step::Rest, Step::Write(0, debug)]), (1, 1, 0)),
     ]);

@@ -147,11 +147,11 @@ fn compare(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPay
     let moves = release == Release::Due;
     // Not while another version is asked for: it may declare less, and a version that failed is not put in place of one
     // that serves.
-    if input.intent.recreate
+    let recreates = input.intent.recreate
         && release == Release::Stays
-        && creating::other_version(input).is_none()
-        && applied.is_some_and(|applied| retained::has_own(applied, &wanted.payload.names, observed))
-    {
+        && applied.is_some_and(|applied| retained::has_own(applied, &wanted.payload.names, observed));
+    let other = creating::other_version(input).filter(|_| recreates);
+    if recreates && other.is_none() {
         return recreating::begin(input, wanted);
     }
     // Values that a redeploy does not restore are left as they are: sending them again and again would not help.
@@ -163,6 +163,9 @@ fn compare(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPay
         let version = &input.intent.version;
         let resumes = rolled_back && version.follow && version.latest > Some(observed.connector_version);
         return redeploy(input, observed, wanted, moves || resumes);
+    }
+    if let Some(other) = other {
+        return input.no_op(other, None);
     }
     if rolled_back && wanted.has_secured() && !input.persisted.unverified {
         // The secured values of that revision are in force, and cannot be read.

@@ -39,6 +39,8 @@ fn planned(seconds: u64) -> Fixture {
 #[test]
 fn only_a_removed_value_that_the_resource_sent_causes_a_new_deployment() {
     let removed = || recreates(wants(without_u()));
+    let unavailable = idle(Outcome::VersionUnavailable { wanted: 1, latest: Some(2), drifted: false });
+    let kept = recreates(redeployed(wants(without_b()))).version(Some(1), Some(2));
     let moved = removed().follows(Some(2)).with(|it| it.persisted.followed = Some(2));
     let busy = removed().seeing(|seen| seen.phase = Deploying);
     let undeclared = removed().seeing(|seen| seen.declared = Some(Declared::default()));
@@ -53,6 +55,7 @@ fn only_a_removed_value_that_the_resource_sent_causes_a_new_deployment() {
         ("not while an operation runs", busy, idle(Outcome::Busy)),
         ("not if the values for the create are not known", recreates(live()).unknown(), idle(Outcome::ValuesUnknown)),
         ("not if another version would be created", removed().version(Some(1), Some(2)), REDEPLOYED),
+        ("which is reported once nothing else is due", kept, unavailable),
         ("a newer version first", removed().follows(Some(2)), REDEPLOYED),
         ("not after a move that failed", moved, REDEPLOYED),
         ("what the version that runs does not declare is not removed", undeclared, REDEPLOYED),

@@ -32,9 +32,10 @@ pub struct ConnectorDeploymentStatus {
     /// The metadata.generation that this status describes. -1: the operator has not observed the object yet.
     pub observed_generation: i64,
     /// Conditions of the deployment. Always present: Ready (the deployment is live as the spec asks for) and Available (some
-    /// version of it serves, also while another one is being deployed). With spec.verify: Verified (its resources exist and point to the deployment). Present only while true: Reconciling
-    /// (the operator is working or waiting), Stalled (a user must act), Drifted, UpdateAvailable, ValuesRetained,
-    /// SecretsUnverified and Suspended. Conditions of other controllers are kept.
+    /// version of it serves, also while another one is being deployed). With spec.verify: Verified (its resources exist and
+    /// point to the deployment). Present only while true: Reconciling (the operator is working or waiting), Stalled (a
+    /// user must act), Drifted, UpdateAvailable, ValuesRetained, SecretsUnverified and Suspended. Conditions of other
+    /// controllers are kept.
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
     /// Id of the remote deployment. Once it is known, every call uses it.
@@ -88,7 +89,7 @@ pub struct RemoteDeployment {
     /// The project.
     #[serde(flatten)]
     pub project: RemoteIdentity,
-    /// Region of the remote deployment: spec.region, or the region of the project.
+    /// Region of the remote deployment: spec.region, or that of the project when it was created.
     #[schemars(length(max = 64))]
     pub region: Option<String>,
     /// Type of the remote deployment: spec.type, or its default.

@@ -180,11 +180,13 @@ async fn rule_03_a_project_that_is_changed_back_continues_as_before() {
     for (remote, reason) in [("http://127.0.0.1:1", "IdentityChanged"), (shop.dev.url().as_str(), "Deployed")] {
         let mut project = shop.project();
         project["spec"]["apiUrl"] = json!(remote);
+        project["spec"]["region"] = json!("us-central1.gcp");
         shop.tear_out_project().await;
         shop.until_reason("ProjectMissing").await;
         shop.sandbox.apply(&project).await.unwrap();
         let reported = shop.until_reason(reason).await;
-        assert_eq!(status(&reported).remote.map(|remote| remote.project.api_url), Some(shop.dev.url()));
+        let remote = status(&reported).remote.unwrap();
+        assert_eq!((remote.project.api_url, remote.region.as_deref()), (shop.dev.url(), Some("europe-west1.gcp")));
     }
     shop.reconcile_again().await;
     assert_eq!(shop.sent(), [1, 0, 0]);

@@ -144,10 +144,10 @@ pub fn summarize(
         status.key = Some(wanted.key.clone());
         let is_new = status.remote.is_none();
         let remote = status.remote.get_or_insert_default();
-        remote.deployment_type = Some(wanted.kind);
-        remote.region = Some(wanted.region.clone());
-        // Once the project may contain something of this resource, it is fixed.
+        // Once the project may contain something of this resource, they are fixed.
         if is_new || (facts.persisted.id.is_none() && facts.persisted.operation.is_none()) {
+            remote.deployment_type = Some(wanted.kind);
+            remote.region = Some(wanted.region.clone());
             remote.project = wanted.remote.clone();
         }
     }

@@ -266,7 +266,5 @@ fn accepted(input: &Input<'_>, operation: &Operation) -> Decision {
     persisted.operation = None;
     persisted.applied = input.ended(operation, observed);
     serve(&mut persisted, operation.redeploy_request.as_ref());
-    let mut decision = input.re_evaluate(persisted);
-    decision.transient.absent_since = None;
-    decision
+    input.re_evaluate(persisted)
 }

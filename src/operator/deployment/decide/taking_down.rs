@@ -34,7 +34,6 @@ pub(super) fn send(input: &Input<'_>, mut persisted: PersistedState, kind: Opera
         return held;
     }
     let mut operation = input.operation(kind, None);
-    operation.redeploy_request = None;
     match persisted.operation.take() {
         Some(before) if before.kind == kind => {
             let (age, pause) = (input.age(&before), repeat_after(before.attempt));

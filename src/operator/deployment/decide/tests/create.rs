@@ -143,7 +143,12 @@ fn rule_5_a_deployment_that_is_gone_is_created_again_only_if_drift_is_corrected(
         ("drift is corrected", live().absent_for(30).corrects_drift(), SENT),
     ]);
     assert_eq!(live().absent_for(30).decide().transient.absent_since, Some(ago(30)), "the proof stays valid");
-    assert_eq!(live().absent_for(30).corrects_drift().sent(), CallKind::Create);
+    let again = live().absent_for(30).corrects_drift();
+    assert_eq!(
+        (again.sent(), again.decide().transient.absent_since),
+        (CallKind::Create, None),
+        "the next proof begins anew"
+    );
 }
 
 #[test]

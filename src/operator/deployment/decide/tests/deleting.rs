@@ -89,13 +89,14 @@ fn rule_22_an_existing_deployment_is_deleted_whatever_runs() {
         ("an accepted redeploy, gone", redeploying().accepted().absent(), SENT),
     ]);
     let undeploy = redeploying().next_operation();
-    assert_eq!((undeploy.attempt, undeploy.payload, undeploy.redeploy_request), (1, None, None));
+    assert_eq!((undeploy.attempt, undeploy.payload), (1, None));
     assert_eq!(redeploying().next_applied().digest, None, "the redeploy may have been sent");
 }
 
 #[test]
 fn rule_22_a_refused_delete_waits_for_two_404s_an_edit_or_a_request() {
     let refused = || deleted(live()).refused(3600);
+    let after_redeploy = deleted(redeploying()).refused(3600).absent_for(30);
     check(vec![
         ("nothing has changed", refused(), REFUSED),
         ("an edit", refused().generation(2), SENT),
@@ -103,6 +104,7 @@ fn rule_22_a_refused_delete_waits_for_two_404s_an_edit_or_a_request() {
         ("the first 404", refused().absent(), MISSING),
         ("another one, too soon", refused().absent_for(29), MISSING),
         ("another one, 30 s later", refused().absent_for(30), FREE_PLANNED),
+        ("two 404s soon after a redeploy", after_redeploy, (Does::Rest, Stored::Planned, Outcome::Missing)),
         ("a 404 after an edit", refused().absent().generation(2), SENT),
         ("suspended, so that no DELETE may be sent", deleted(live()).suspended().absent(), MISSING),
         ("suspended, 30 s later", deleted(live()).suspended().absent_for(30), FREE_PLANNED),

@@ -49,6 +49,15 @@ fn rule_16_drift_is_a_difference_from_what_the_last_operation_left() {
     ]);
 }
 
+#[test]
+fn what_an_operation_left_is_compared_once_its_values_are_desired_again() {
+    let ended = redeploying().accepted().seen_busy().sees(Deployed).at_version(6).shows("two");
+    let other = ended.clone().wants("3", "secret");
+    let decision = other.decide();
+    assert_eq!(stored(&decision.persisted), Stored::Nothing, "it has ended, and other values are desired");
+    assert_eq!(result(&ended.after(decision).decide()), NOT_APPLIED, "not attributed to somebody else");
+}
+
 /// Lets `decide` begin a redeploy and ends it with this visible value; returns whether a redeploy was begun.
 fn redeployed(fixture: &mut Fixture, shows: &str) -> bool {
     let begun = fixture.clone().gathered().decide();

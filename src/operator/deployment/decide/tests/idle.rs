@@ -41,10 +41,12 @@ fn rule_7_with_another_digest_key_the_sources_decide() {
         })
     };
     let unknown = || applied(Sources::default());
+    let shown = idle(Outcome::NotApplied { drifted: false });
     check(vec![
         ("the same sources", applied(source("7")), SETTLED),
         ("another version of a source", applied(source("6")), SENT),
         ("another generation", applied(source("7")).generation(2), SENT),
+        ("the same sources: what shows is not sent again", applied(source("7")).shows("one").corrects_drift(), shown),
         ("rule 13: no sources, and the visible values fit", unknown(), SETTLED),
         ("rule 13: no sources, and the visible values differ", unknown().wants("2", "secret"), SENT),
     ]);

@@ -101,6 +101,22 @@ fn only_the_status_has_a_default() {
 }
 
 #[test]
+fn a_status_is_small_enough_to_be_read() {
+    for (kind, most) in [("ConnectorDeployment", 45), ("ConnectorStaged", 40), ("ActionCheck", 10)] {
+        let status = format!("{kind}.status.");
+        let properties = paths_where(|field| field.path.starts_with(&status) && !field.path.ends_with("[]"));
+        assert!((8..=most).contains(&properties.len()), "{properties:#?}");
+    }
+}
+
+#[test]
+fn names_are_in_camel_case_and_descriptions_name_no_flag_and_no_value_of_the_chart() {
+    assert_eq!(paths_where(|field| field.path.contains(['_', '-'])), NOWHERE);
+    let foreign = |text: &str| ["--", "values.yaml", "chart", "flag"].iter().any(|word| text.contains(word));
+    assert_eq!(paths_where(|field| field.schema["description"].as_str().is_some_and(foreign)), NOWHERE);
+}
+
+#[test]
 fn every_rule_has_a_message_that_explains_more_than_the_rule() {
     let rules: Vec<_> = every_field()
         .into_iter()
@@ -116,8 +132,7 @@ fn every_rule_has_a_message_that_explains_more_than_the_rule() {
 #[test]
 fn a_secured_value_has_no_field_for_clear_text() {
     let mut seen = 0;
-    // A Connector has declarations, which have no values.
-    for field in every_field().into_iter().filter(|field| !field.path.starts_with("Connector.")) {
+    for field in every_field() {
         let members: Vec<_> =
             field.schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name).collect();
         let (allowed, applies) = match field.path.rsplit_once(".securedConfiguration") {

@@ -119,7 +119,7 @@ fn stable() -> String {
     let unstable: Vec<_> = Reason::UNSTABLE.iter().map(|reason| format!("`{reason}`")).collect();
     let (last, others) = unstable.split_last().expect("there are some");
     format!(
-        "Reasons of `Ready` are stable: a later version neither renames one nor uses it for anything else, but it may add others.\n\
+        "Reasons of conditions are stable: a later version neither renames one nor uses it for anything else, but it may add others.\n\
          Not stable are {} and {last}, which say how the operator\nworks inside. Select those by their state.\n",
         others.join(", ")
     )

@@ -8,6 +8,13 @@ default:
 test:
     cargo test
 
+# Check format, lints, and what needs no API server, before each commit.
+check:
+    cargo fmt --check
+    cargo clippy --locked --all-targets -- -D warnings
+    cargo test --locked --lib
+    cargo test --locked --test it
+
 # Let everything break at once and count what must not be: 200 kills, 200 resources (about 15 minutes).
 storm:
     STORM=full cargo test --release --test apiserver storm

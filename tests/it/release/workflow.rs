@@ -1,4 +1,5 @@
-//! The workflows: one makes a release on its tag, the other runs `just nightly`, whose commands a page lists.
+//! The workflows: one runs `.ci/run` for each change, one makes a release on its tag, and one runs `just nightly`, whose commands a page
+//! lists.
 
 use std::path::Path;
 
@@ -12,11 +13,14 @@ fn read(path: &str) -> String {
 
 #[test]
 fn each_workflow_calls_its_one_command_and_may_change_nothing() {
-    for (file, command) in
-        [("release.yml", "scripts/release \"${GITHUB_REF_NAME#v}\""), ("nightly.yml", "just nightly")]
-    {
+    for (file, command) in [
+        ("ci.yml", ".ci/run"),
+        ("release.yml", "scripts/release \"${GITHUB_REF_NAME#v}\""),
+        ("nightly.yml", "just nightly"),
+    ] {
         let workflow: Value = serde_saphyr::from_str(&read(&format!(".github/workflows/{file}"))).unwrap();
         match file {
+            "ci.yml" => assert_eq!(workflow["on"], json!({"push": {"branches": ["main"]}, "pull_request": {}})),
             "release.yml" => assert_eq!(workflow["on"], json!({"push": {"tags": ["v*"]}})),
             _ => assert_eq!(workflow["on"]["schedule"].as_array().map(Vec::len), Some(1)),
         }

@@ -160,8 +160,7 @@ fn default_requests_per_second() -> u32 {
     DEFAULT_REQUESTS_PER_SECOND
 }
 
-// Serde passes a reference.
-#[allow(clippy::trivially_copy_pass_by_ref)]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_default_requests_per_second(value: &u32) -> bool {
     *value == DEFAULT_REQUESTS_PER_SECOND
 }

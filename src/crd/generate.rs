@@ -55,8 +55,7 @@ pub fn to_yaml(crd: &CustomResourceDefinition) -> String {
 /// Turns integral floats into integers. Bounds are floats in the API's types, and would be printed as `1.0`.
 fn whole_numbers(value: Value) -> Value {
     match value {
-        // Every bound in our schemas is far below 2^53, so the conversion is exact.
-        #[allow(clippy::cast_possible_truncation)]
+        #[allow(clippy::cast_possible_truncation, reason = "every bound in our schemas is far below 2^53")]
         Value::Number(number) => match number.as_f64() {
             Some(float) if float.fract() == 0.0 => Value::from(float as i64),
             _ => Value::Number(number),

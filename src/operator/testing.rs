@@ -1,10 +1,9 @@
-//! What the unit tests of several folders build: errors of the Connect API, and variants of a manifest.
+//! What the unit tests of several folders build: errors of the Connect API.
 
 use std::time::Duration;
 
 use connect_api::error::Failure;
 use connect_api::{ApiError, ErrorCode};
-use serde_json::Value;
 
 /// Returns a call that failed in that way.
 pub(crate) fn failure(failure: Failure) -> ApiError {
@@ -24,16 +23,4 @@ pub(crate) fn coded(status: u16, code: impl Into<ErrorCode>) -> ApiError {
 /// Returns the same error with a `Retry-After`.
 pub(crate) fn retry_after(error: ApiError, milliseconds: u64) -> ApiError {
     ApiError { retry_after: Some(Duration::from_millis(milliseconds)), ..error }
-}
-
-/// Merges the members of `change` into a manifest.
-pub(crate) fn merge(into: &mut Value, change: &Value) {
-    match (into, change) {
-        (Value::Object(into), Value::Object(change)) => {
-            for (name, value) in change {
-                merge(into.entry(name.clone()).or_insert(Value::Null), value);
-            }
-        }
-        (into, change) => *into = change.clone(),
-    }
 }

@@ -1,9 +1,9 @@
 //! Each difference becomes the action that it needs, and nothing else does.
 
 use serde_json::{Value, json};
+use test_support::merge_patch::merge;
 
 use super::*;
-use crate::operator::testing::merge;
 
 fn spec(change: &Value) -> ConnectorStagedSpec {
     let mut spec = json!({

@@ -1,8 +1,8 @@
 use serde_json::{Value, json};
+use test_support::merge_patch::merge;
 
 use super::*;
 use crate::crd::{PublishAfter, StagedDeployable};
-use crate::operator::testing::merge;
 
 const DIGEST: &str = "v1:aa";
 const AT: &str = "2026-11-22T10:00:00Z";

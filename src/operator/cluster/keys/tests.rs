@@ -3,6 +3,7 @@
 use kube::api::ObjectMeta;
 use kube::core::error_boundary::InvalidObject;
 use serde_json::{Value, json};
+use test_support::merge_patch::merge;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
 use super::*;
@@ -11,7 +12,6 @@ use crate::metrics::Metrics;
 use crate::names;
 use crate::operator::cluster::initial_lists::List;
 use crate::operator::cluster::objects::guarded::Guarded;
-use crate::operator::testing::merge;
 
 struct World {
     keys: KeyOwnership,

@@ -6,18 +6,22 @@ use std::sync::Arc;
 
 use local_control_plane::{Assets, LocalCluster, Options};
 
+use crate::manifests::secret;
 use crate::patience::{in_time, patience};
-use crate::reported;
-use crate::watching::awaited;
+use crate::reported::is_for_its_generation;
+use crate::shop::CREDENTIALS;
+use crate::watching::{awaited, until_deleted};
 use connect_operator::crd::{self, ConnectorDeployment};
 use connect_operator::names;
+use connect_operator::operator::kinds::managed_kind::Object;
 use k8s_openapi::api::authorization::v1::SubjectAccessReview;
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::core::v1::{Namespace, Secret};
 use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule, Role};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{DynamicObject, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, DynamicObject, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::core::NamespaceResourceScope;
 use kube::runtime::conditions;
-use kube::{Api, Client, ResourceExt};
+use kube::{Api, Client, Resource, ResourceExt};
 use serde_json::{Value, json};
 use tokio::process::Command;
 use tokio::sync::OnceCell;
@@ -168,27 +172,123 @@ impl Sandbox {
             Api::<ClusterRole>::all(self.client.clone()).get(&role).await.unwrap().rules
         };
         let subject = &binding["subjects"][0];
-        let mut user = text(&subject["name"]);
-        if subject["kind"] == "ServiceAccount" {
-            user = format!("system:serviceaccount:{}:{user}", text(&subject["namespace"]));
-        }
+        let name = text(&subject["name"]);
+        let who = match subject["kind"].as_str() {
+            Some("ServiceAccount") => {
+                json!({"user": format!("system:serviceaccount:{}:{name}", text(&subject["namespace"]))})
+            }
+            Some("Group") => json!({"groups": [name]}),
+            _ => json!({"user": name}),
+        };
         let reviews = Api::<SubjectAccessReview>::all(self.client.clone());
         for request in rules.iter().flatten().flat_map(requests) {
-            let mut asked = json!({"metadata": {}, "spec": {"user": user, "resourceAttributes": request}});
+            let mut asked = json!({"metadata": {}, "spec": who});
+            asked["spec"]["resourceAttributes"] = request.clone();
             asked["spec"]["resourceAttributes"]["namespace"] = json!(namespace);
             let review: SubjectAccessReview = serde_json::from_value(asked).unwrap();
             let granted =
                 async { while !is_allowed(&reviews.create(&PostParams::default(), &review).await.unwrap()) {} };
-            in_time(granted).await.unwrap_or_else(|_| panic!("not granted in time: {request} to {user}"));
+            in_time(granted).await.unwrap_or_else(|_| panic!("not granted in time: {request} to {who}"));
         }
     }
 
-    /// Returns once the Ready condition of a deployment in this namespace has this reason.
-    pub(crate) async fn until_reason(&self, name: &str, reason: &str) {
-        let api = Api::<ConnectorDeployment>::namespaced(self.client.clone(), &self.namespace);
-        let is = |object: Option<&ConnectorDeployment>| object.is_some_and(|object| reported::reason(object) == reason);
-        let seen = in_time(awaited(api.clone(), name, is)).await;
-        assert!(seen.is_ok(), "not in time: {reason}\n{:#?}", api.get_opt(name).await);
+    /// The objects of a kind in this namespace.
+    pub(crate) fn objects<K>(&self) -> Api<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+    {
+        Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    /// Returns an object once it satisfies `is`.
+    pub(crate) async fn until_object<K>(&self, name: &str, what: &str, is: impl Fn(&K) -> bool) -> K
+    where
+        K: Object + Resource<Scope = NamespaceResourceScope>,
+    {
+        let seen = awaited(self.objects::<K>(), name, |object: Option<&K>| object.is_some_and(&is));
+        let Ok(found) = in_time(seen).await else {
+            panic!("not in time: {what}\n{:#?}", self.objects::<K>().get_opt(name).await.unwrap());
+        };
+        found.expect("a condition on an object")
+    }
+
+    /// Returns a deployment once its Ready condition has this reason for its generation.
+    pub(crate) async fn until_reason(&self, name: &str, reason: &str) -> ConnectorDeployment {
+        self.until_object(name, reason, |object| is_for_its_generation(object, reason)).await
+    }
+
+    /// Deletes an object, and returns once it is gone.
+    pub(crate) async fn delete<K>(&self, name: &str)
+    where
+        K: Object + Resource<Scope = NamespaceResourceScope>,
+    {
+        self.objects::<K>().delete(name, &DeleteParams::default()).await.unwrap();
+        until_deleted(self.objects::<K>(), name).await;
+    }
+
+    /// Creates or replaces a Secret.
+    pub(crate) async fn put_secret(&self, name: &str, data: &[(&str, &str)]) {
+        let data: serde_json::Map<_, _> = data.iter().map(|(key, value)| ((*key).into(), json!(value))).collect();
+        let parameters = PatchParams::apply("tester").force();
+        let secret = Patch::Apply(secret(name, &data.into()));
+        self.objects::<Secret>().patch(name, &parameters, &secret).await.unwrap();
+    }
+
+    /// Stores the credentials of this API client.
+    pub(crate) async fn put_credentials(&self, client: &str) {
+        self.put_secret(CREDENTIALS, &[("clientId", client), ("clientSecret", "dev-secret")]).await;
+    }
+
+    /// Applies a manifest of any kind with kubectl.
+    pub(crate) async fn kubectl_apply(&self, manifest: &Value) {
+        self.succeed(&["apply", "--filename", "-"], &manifest.to_string()).await;
+    }
+
+    /// Applies a manifest of any kind as a dry run in this namespace; unknown and duplicate fields are refused.
+    pub(crate) async fn dry_run(&self, mut manifest: Value) -> Result<(), String> {
+        if let Some(metadata) = manifest["metadata"].as_object_mut() {
+            metadata.remove("namespace");
+        }
+        let arguments = ["apply", "--server-side", "--dry-run=server", "--validate=strict", "--filename", "-"];
+        let output = self.kubectl(&arguments, &manifest.to_string()).await;
+        if output.status.success() { Ok(()) } else { Err(String::from_utf8(output.stderr).unwrap()) }
+    }
+
+    /// Grants these rights in this namespace to a subject of a binding, and no others.
+    pub(crate) async fn grant(&self, subject: &Value, rules: &[Value]) {
+        let (group, name) = ("rbac.authorization.k8s.io", &subject["name"]);
+        let metadata = json!({"name": name, "namespace": self.namespace});
+        let api_version = format!("{group}/v1");
+        let role = json!({"apiVersion": api_version, "kind": "Role", "metadata": metadata, "rules": rules});
+        let binding = json!({
+            "apiVersion": api_version, "kind": "RoleBinding", "metadata": metadata, "subjects": [subject],
+            "roleRef": {"apiGroup": group, "kind": "Role", "name": name},
+        });
+        for manifest in [&role, &binding] {
+            self.kubectl_apply(manifest).await;
+        }
+        self.until_granted(&binding).await;
+    }
+
+    /// Makes the API server refuse, with this message, what a rule selects in these namespaces and violates an expression.
+    pub(crate) async fn forbid(&self, namespaces: &[&str], rule: &Value, expression: &str, message: &str) {
+        let (api_version, name) = ("admissionregistration.k8s.io/v1", &self.namespace);
+        let place = json!({"key": "kubernetes.io/metadata.name", "operator": "In", "values": namespaces});
+        self.kubectl_apply(&json!({
+            "apiVersion": api_version, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": name},
+            "spec": {
+                "matchConstraints": {
+                    "namespaceSelector": {"matchExpressions": [place]}, "resourceRules": [rule],
+                },
+                "validations": [{"expression": expression, "message": message}],
+            },
+        }))
+        .await;
+        self.kubectl_apply(&json!({
+            "apiVersion": api_version, "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": name},
+            "spec": {"policyName": name, "validationActions": ["Deny"]},
+        }))
+        .await;
     }
 
     /// Runs kubectl as the administrator in this namespace, with `input` as its standard input.

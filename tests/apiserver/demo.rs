@@ -15,6 +15,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::TcpListener;
 use tokio::process::{Child, ChildStdout, Command};
 
+use crate::operators::until_line;
 use crate::patience::in_time;
 use crate::seen::get;
 
@@ -74,19 +75,7 @@ impl Demo {
 
     /// Returns the lines of standard output up to the one that contains this text.
     async fn until(&mut self, text: &str) -> Vec<String> {
-        let mut seen = Vec::new();
-        let lines = async {
-            while let Some(line) = self.stdout.next_line().await.unwrap() {
-                seen.push(line);
-                if seen.last().is_some_and(|line| line.contains(text)) {
-                    return true;
-                }
-            }
-            false
-        };
-        let found = in_time(lines).await.unwrap_or_default();
-        assert!(found, "not seen: {text}\n{}", seen.join("\n"));
-        seen
+        until_line(&mut self.stdout, text).await
     }
 
     fn terminate(&self) {

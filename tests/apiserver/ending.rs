@@ -7,8 +7,8 @@ use k8s_openapi::api::events::v1::Event;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, PostParams};
 
-use crate::patience::in_time;
 use crate::shop::Shop;
+use crate::watching::until;
 
 /// A kind of object that a shop has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,16 +68,7 @@ impl Shop {
 
     /// Returns once the operator has removed all its finalizers and the namespace is deleted.
     pub(crate) async fn until_ended(&self) {
-        let emptied = async {
-            while !self.left().await.is_empty() {
-                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-            }
-        };
-        if in_time(emptied).await.is_err() {
-            let projects = self.api::<ConnectProject>().list(&ListParams::default()).await.unwrap().items;
-            let deployments = self.api::<ConnectorDeployment>().list(&ListParams::default()).await.unwrap().items;
-            panic!("still there: {projects:#?}\n{deployments:#?}\ncalls: {:?}", self.dev.counts());
-        }
+        until("no object of the operator is left", async || self.left().await.is_empty()).await;
         // Objects that were created between the kinds are deleted in a second round, as the real controller does it.
         self.delete_all(&SECRETS_FIRST).await;
         let namespaces = Api::<Namespace>::all(self.sandbox.client.clone());

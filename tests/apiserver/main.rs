@@ -5,6 +5,7 @@
 #![allow(clippy::large_futures, reason = "stack size does not matter in tests")]
 #![allow(clippy::single_match_else, reason = "the expected case comes first")]
 
+mod at_the_remote;
 mod chart;
 mod checks;
 mod cluster;

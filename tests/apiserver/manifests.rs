@@ -1,6 +1,7 @@
 //! Manifests that tests start from, and functions that change them.
 
 use serde_json::{Value, json};
+use test_support::merge_patch::merge;
 
 /// Every field of every spec.
 pub(crate) const FULL: &str = include_str!("../fixtures/manifests/full.yaml");
@@ -36,25 +37,19 @@ pub(crate) fn deployment(name: &str) -> Value {
     })
 }
 
+/// A Secret.
+pub(crate) fn secret(name: &str, data: &Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data})
+}
+
+/// `manifest` under another name.
+pub(crate) fn named(mut manifest: Value, name: &str) -> Value {
+    manifest["metadata"]["name"] = json!(name);
+    manifest
+}
+
 /// `manifest` with `change` merged into its spec (RFC 7386: null removes).
 pub(crate) fn with_spec(mut manifest: Value, change: &Value) -> Value {
     merge(&mut manifest["spec"], change);
     manifest
-}
-
-fn merge(target: &mut Value, change: &Value) {
-    let Value::Object(members) = change else {
-        *target = change.clone();
-        return;
-    };
-    if !target.is_object() {
-        *target = json!({});
-    }
-    for (name, value) in members {
-        if value.is_null() {
-            target.as_object_mut().unwrap().remove(name);
-        } else {
-            merge(&mut target[name], value);
-        }
-    }
 }

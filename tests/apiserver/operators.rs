@@ -1,5 +1,6 @@
 //! Operators inside the process of a test.
 
+use std::process::Stdio;
 use std::sync::Arc;
 
 use clock::Clock;
@@ -16,9 +17,12 @@ use connect_operator::operator::context::Settings;
 use connect_operator::operator::manager;
 use connect_operator::operator::values::digest::DigestKey;
 use kube::Client;
+use tokio::io::{AsyncBufRead, Lines};
+use tokio::process::Command;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use crate::cluster::Sandbox;
 use crate::patience::in_time;
 
 /// The factories of HTTP clients for remotes and frontends on this machine.
@@ -55,6 +59,36 @@ pub(crate) fn options(client: Client, clock: Clock, scope: Scope, home: &str) ->
         metrics,
         jitter_seed: 1,
     }
+}
+
+/// The operator as a process that watches these namespaces, separated by commas; its own objects are in that of the sandbox.
+pub(crate) fn process(sandbox: &Sandbox, watched: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_connect-operator"));
+    command
+        .args(["run", "--watch-namespaces", watched, "--operator-namespace", &sandbox.namespace])
+        .args(["--allowed-api-hosts", "http://127.0.0.1:*"])
+        .env("KUBECONFIG", sandbox.kubeconfig())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .kill_on_drop(true);
+    command
+}
+
+/// Returns the lines of a log up to the one that contains this text; fails with them if there is none in time.
+pub(crate) async fn until_line(log: &mut Lines<impl AsyncBufRead + Unpin>, text: &str) -> Vec<String> {
+    let mut seen = Vec::new();
+    let lines = async {
+        while let Some(line) = log.next_line().await.unwrap() {
+            seen.push(line);
+            if seen.last().is_some_and(|line| line.contains(text)) {
+                return true;
+            }
+        }
+        false
+    };
+    let found = in_time(lines).await.unwrap_or_default();
+    assert!(found, "not seen: {text}\n{}", seen.join("\n"));
+    seen
 }
 
 /// A running operator; it ends with the runtime of its test at the latest.

@@ -6,12 +6,19 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
+use clock::Clock;
+use connect_operator::crd::ConnectorDeployment;
+use dev_server::Options;
 use http::{StatusCode, Uri, header};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
+
+use crate::manifests::with_spec;
+use crate::shop::{NAME, Shop};
+use crate::trouble::until_reported_with;
 
 /// How texts are changed on their way.
 #[derive(Clone, Copy)]
@@ -29,7 +36,7 @@ struct Gateway {
 }
 
 /// Starts a gateway before `target`, and returns its URL; it ends with the runtime of the test.
-pub(crate) async fn start(target: &str, rewrite: Rewrite) -> String {
+async fn start(target: &str, rewrite: Rewrite) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let url = format!("http://{}", listener.local_addr().expect("bound"));
     let client = Client::builder(TokioExecutor::new()).build_http();
@@ -64,4 +71,17 @@ fn change(json: &mut Value, object: fn(&mut Value)) {
         }
         _ => {}
     }
+}
+
+/// A shop whose remote is behind a gateway, with a live deployment that has these changes of its spec.
+pub(crate) async fn live(options: Options, clock: Clock, rewrite: Rewrite, change: &Value) -> Shop {
+    let mut shop = Shop::without_operator(options, clock).await;
+    let gateway = start(&shop.dev.url(), rewrite).await;
+    shop.put_credentials("dev-client").await;
+    shop.put_token("first-token-of-the-shop").await;
+    shop.sandbox.apply(&with_spec(shop.project(), &json!({"apiUrl": gateway}))).await.unwrap();
+    shop.start_operator();
+    shop.sandbox.apply(&with_spec(shop.deployment(), change)).await.unwrap();
+    until_reported_with::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
+    shop
 }

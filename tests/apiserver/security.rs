@@ -212,11 +212,9 @@ async fn a_reference_resolves_only_within_its_namespace() {
     own["spec"]["credentialsSecretRef"] = json!({"name": CREDENTIALS});
     poor.apply(&own).await.unwrap();
     poor.until_reason(NAME, "ProjectNotReady").await;
-    let credentials = secret(CREDENTIALS, &json!({"clientId": "dev-client", "clientSecret": "dev-secret"}));
-    poor.succeed(&["apply", "--filename", "-"], &credentials.to_string()).await;
+    poor.put_credentials("dev-client").await;
     poor.until_reason(NAME, "SecretMissing").await;
-    let token = secret(SECRET, &json!({"token": "token-of-the-poor"}));
-    poor.succeed(&["apply", "--filename", "-"], &token.to_string()).await;
+    poor.put_secret(SECRET, &[("token", "token-of-the-poor")]).await;
     poor.until_reason(NAME, "Deployed").await;
     let settings = json!([{"applicationName": "service", "standardConfiguration": [{"key": "LOG_LEVEL",
         "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "level"}}}]}]);
@@ -231,17 +229,11 @@ async fn a_client_id_without_its_secret_does_not_use_the_credentials_of_others()
     let thief = Sandbox::new().await;
     shop.also_watched = vec![thief.namespace.clone()];
     shop.start_operator();
-    shop.put_credentials("dev-client").await;
-    shop.put_token("token-of-the-shop").await;
-    shop.sandbox.apply(&shop.project()).await.unwrap();
-    shop.sandbox.apply(&shop.deployment()).await.unwrap();
-    shop.until_reason("Deployed").await;
+    shop.put_project_and_secrets().await;
+    shop.deploy().await;
 
-    let guessed = secret(CREDENTIALS, &json!({"clientId": "dev-client", "clientSecret": "a guess"}));
-    let token = secret(SECRET, &json!({"token": "token-of-the-thief"}));
-    for manifest in [guessed, token] {
-        thief.succeed(&["apply", "--filename", "-"], &manifest.to_string()).await;
-    }
+    thief.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "a guess")]).await;
+    thief.put_secret(SECRET, &[("token", "token-of-the-thief")]).await;
     thief.apply(&shop.project()).await.unwrap();
     thief.apply(&with_spec(shop.deployment(), &json!({"adoptionPolicy": "Adopt"}))).await.unwrap();
     thief.until_reason(NAME, "CredentialsRejected").await;
@@ -254,14 +246,9 @@ async fn a_client_id_without_its_secret_does_not_use_the_credentials_of_others()
         applied.is_some_and(|applied| applied.from_version.is_some())
     })
     .await;
-    let theirs: ConnectorDeployment =
-        Api::namespaced(shop.sandbox.client.clone(), &thief.namespace).get(NAME).await.unwrap();
+    let theirs = thief.objects::<ConnectorDeployment>().get(NAME).await.unwrap();
     assert!(theirs.status.is_some_and(|status| status.id.is_none()), "nothing was created or adopted");
     assert_eq!(shop.calls("createDeployment"), 1);
-}
-
-fn secret(name: &str, data: &Value) -> Value {
-    json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data})
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ use connect_operator::operator::kinds::managed_kind::Object;
 use connect_operator::operator::remote::ConnectFactory;
 use connect_operator::operator::values::digest::DigestKey;
 use dev_server::{DevServer, Options};
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::core::NamespaceResourceScope;
@@ -31,7 +31,7 @@ use crate::operators::{self, Running};
 use crate::patience::in_time;
 use crate::reported::{is_for_its_generation, reason};
 use crate::unreliable;
-use crate::watching::awaited;
+use crate::watching::{awaited, until};
 use connect_operator::operator::deployment::persisted::PersistedState;
 use connect_operator::operator::deployment::state::shown;
 
@@ -113,7 +113,7 @@ impl Shop {
 
     /// Stores the credentials of this API client.
     pub(crate) async fn put_credentials(&self, client: &str) {
-        self.put_secret(CREDENTIALS, &[("clientId", client), ("clientSecret", "dev-secret")]).await;
+        self.sandbox.put_credentials(client).await;
     }
 
     /// Stores the Secret of the deployment with this value.
@@ -153,9 +153,14 @@ impl Shop {
     pub(crate) async fn live() -> Self {
         let shop = Self::open().await;
         shop.put_token("first-token-of-the-shop").await;
-        shop.sandbox.apply(&shop.deployment()).await.unwrap();
-        shop.until_reason("Deployed").await;
+        shop.deploy().await;
         shop
+    }
+
+    /// Applies the deployment, and returns once it is live.
+    pub(crate) async fn deploy(&self) {
+        self.sandbox.apply(&self.deployment()).await.unwrap();
+        self.until_reason("Deployed").await;
     }
 
     pub(crate) fn start_operator(&mut self) {
@@ -235,7 +240,7 @@ impl Shop {
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
     {
-        Api::namespaced(self.sandbox.client.clone(), &self.sandbox.namespace)
+        self.sandbox.objects()
     }
 
     pub(crate) async fn get(&self) -> ConnectorDeployment {
@@ -262,21 +267,12 @@ impl Shop {
 
     /// Returns once this many Events with this reason exist.
     pub(crate) async fn until_events(&self, reason: &str, times: usize) {
-        let there = async {
-            while self.events(reason).await.len() < times {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        in_time(there).await.unwrap_or_else(|_| panic!("not in time: Event {reason}"));
+        until(&format!("Event {reason}"), async || self.events(reason).await.len() >= times).await;
     }
 
     /// Creates or replaces a Secret.
     pub(crate) async fn put_secret(&self, name: &str, data: &[(&str, &str)]) {
-        let data: serde_json::Map<String, Value> =
-            data.iter().map(|(key, value)| ((*key).into(), json!(value))).collect();
-        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data});
-        let parameters = PatchParams::apply("tester").force();
-        self.api::<Secret>().patch(name, &parameters, &Patch::Apply(secret)).await.unwrap();
+        self.sandbox.put_secret(name, data).await;
     }
 
     /// Deletes the project although it is used, as when a user removes its finalizer.
@@ -363,14 +359,23 @@ impl Shop {
         assert!(is_gone, "still exists: {:#?}\ncalls: {:?}", self.get().await, self.dev.counts());
     }
 
-    /// Number of creates, redeploys and deletes that were sent.
-    pub(crate) fn sent(&self) -> [u64; 3] {
-        ["createDeployment", "updateDeploymentById", "deleteDeploymentById"].map(|operation| self.calls(operation))
+    /// Stops the operator in an orderly way, and starts it again.
+    pub(crate) async fn restart_operator(&mut self) {
+        self.stop_operator().await;
+        self.start_operator();
     }
 
-    /// Number of calls of this operation of the remote.
-    pub(crate) fn calls(&self, operation: &str) -> u64 {
-        self.dev.counts().get(operation).copied().unwrap_or_default()
+    /// Kills the operator at an arbitrary point, and starts it again.
+    pub(crate) async fn revive_operator(&mut self) {
+        self.kill_operator().await;
+        self.start_operator();
+    }
+
+    /// The deployment with this log level.
+    pub(crate) fn with_level(&self, level: &str) -> Value {
+        let mut manifest = self.deployment();
+        manifest["spec"]["configurations"][0]["standardConfiguration"][0]["value"] = json!(level);
+        manifest
     }
 }
 

@@ -1,13 +1,19 @@
-//! Awaits a state of one object.
+//! Awaits a state of one object, or something that nobody tells of.
 
 use std::fmt::Debug;
 use std::pin::pin;
+use std::time::Duration;
 
 use futures::StreamExt as _;
 use kube::runtime::wait::Condition;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
+
+use crate::patience::in_time;
+
+/// How often it is looked.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Returns an object, or that there is none, once that meets the condition. A watch that fails begins again, as every client
 /// has to expect: the API server ends watches when a kind changes, and may not continue them.
@@ -24,4 +30,24 @@ where
             return object;
         }
     }
+}
+
+/// Returns once there is no such object.
+pub(crate) async fn until_deleted<K>(api: Api<K>, name: &str)
+where
+    K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
+{
+    let gone = awaited(api.clone(), name, |object: Option<&K>| object.is_none());
+    let is_gone = in_time(gone).await.is_ok();
+    assert!(is_gone, "still there: {:#?}", api.get_opt(name).await);
+}
+
+/// Returns once this holds.
+pub(crate) async fn until(what: &str, is: impl AsyncFn() -> bool) {
+    let holds = async {
+        while !is().await {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    assert!(in_time(holds).await.is_ok(), "not in time: {what}");
 }

@@ -120,6 +120,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-fn root() -> &'static Path {
+/// The folder of this repository.
+pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }

@@ -3,7 +3,6 @@
 use connect_operator::crd::{ActionCheck, ConnectProject};
 use connect_operator::names;
 use dev_server::Options;
-use kube::Api;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
@@ -18,8 +17,10 @@ fn posts(shop: &Shop) -> u64 {
 
 async fn ask_again(shop: &Shop, request: Option<&str>) {
     let patch = json!({"metadata": {"annotations": {names::RERUN_REQUESTED_AT: request}}});
-    let api: Api<ActionCheck> = Api::namespaced(shop.sandbox.client.clone(), &shop.sandbox.namespace);
-    api.patch(CHECK, &PatchParams::default(), &Patch::Merge(patch)).await.expect("the patch is accepted");
+    shop.api::<ActionCheck>()
+        .patch(CHECK, &PatchParams::default(), &Patch::Merge(patch))
+        .await
+        .expect("the patch is accepted");
 }
 
 fn remembered(check: &ActionCheck) -> Option<String> {
@@ -46,8 +47,7 @@ async fn a_rerun_sends_exactly_one_more_call_and_is_recorded() {
 
     // A handled request is not repeated: not by another operator, not after the annotation was removed, and not when
     // the same value returns.
-    shop.kill_operator().await;
-    shop.start_operator();
+    shop.revive_operator().await;
     ask_again(&shop, None).await;
     ask_again(&shop, Some("one")).await;
     ask_again(&shop, Some("two")).await;
@@ -87,9 +87,11 @@ async fn a_suspended_check_calls_nothing_and_resuming_repeats_nothing() {
 }
 
 async fn change_project(shop: &Shop, frontend: &Value) {
-    let api: Api<ConnectProject> = Api::namespaced(shop.sandbox.client.clone(), &shop.sandbox.namespace);
     let patch = json!({"spec": {"frontend": frontend}});
-    api.patch(PROJECT, &PatchParams::default(), &Patch::Merge(patch)).await.expect("the project is changed");
+    shop.api::<ConnectProject>()
+        .patch(PROJECT, &PatchParams::default(), &Patch::Merge(patch))
+        .await
+        .expect("the project is changed");
 }
 
 #[tokio::test]

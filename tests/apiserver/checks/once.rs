@@ -18,6 +18,7 @@ use crate::security::quick;
 use crate::shop::{Shop, fast};
 use crate::trouble::pace::{FINE, meanwhile};
 use crate::unreliable::{Unreliable, Which, Wrong};
+use crate::watching::until;
 
 /// A frontend that accepts requests and never responds.
 struct Silent {
@@ -78,8 +79,7 @@ async fn a_write_is_sent_once_for_each_generation_and_survives_a_restart() {
 
     // A change outside the spec sends nothing, nor does another operator.
     shop.sandbox.change(&check(&shop), &json!({"metadata": {"labels": {"a": "b"}}})).await.unwrap();
-    shop.kill_operator().await;
-    shop.start_operator();
+    shop.revive_operator().await;
     let change = json!({"spec": {"method": "PUT", "body": r#"{"variant": {"sku": "B2", "count": 2}}"#}});
     shop.sandbox.change(&check(&shop), &change).await.unwrap();
     let again = until_reason(&shop, "CheckPassed").await;
@@ -103,8 +103,7 @@ async fn killed_after_the_intent_is_written_it_is_never_sent_again() {
     // The write of the intent is stored, and the operator does not receive the response.
     let (mut shop, _cluster) = failing(0, Wrong::Late(Duration::from_hours(1))).await;
     shop.until_object(CHECK, "the intent", |object: &ActionCheck| outcome(object) == Some(CheckOutcome::Sent)).await;
-    shop.kill_operator().await;
-    shop.start_operator();
+    shop.revive_operator().await;
     let lost = until_reason(&shop, "AnswerLost").await;
     assert!(has(&lost, "Stalled") && message(&lost).contains("change the spec"), "{}", message(&lost));
     assert_eq!(sent(&shop), 0);
@@ -129,8 +128,7 @@ async fn killed_while_the_answer_is_awaited_it_is_never_sent_again() {
     let check = with_spec(check(&shop), &json!({"frontend": {"url": silent.url}}));
     shop.sandbox.apply(&check).await.unwrap();
     silent.until_asked(1).await;
-    shop.kill_operator().await;
-    shop.start_operator();
+    shop.revive_operator().await;
     until_reason(&shop, "AnswerLost").await;
     // Only a change of the spec sends it again; a request without one would have arrived earlier.
     shop.sandbox.change(&check, &json!({"spec": {"locale": "de-DE"}})).await.unwrap();
@@ -144,8 +142,7 @@ async fn killed_after_the_answer_it_is_never_sent_again() {
     let (mut shop, cluster) = failing(1, Wrong::Away).await;
     cluster.until_met(1).await;
     assert_eq!(sent(&shop), 1, "the call was answered");
-    shop.kill_operator().await;
-    shop.start_operator();
+    shop.revive_operator().await;
     until_reason(&shop, "AnswerLost").await;
     assert_eq!(sent(&shop), 1);
 }
@@ -199,14 +196,8 @@ async fn a_read_is_sent_at_its_interval_also_after_a_restart_and_recorded_once_a
         assert_eq!(shop.calls("readFrontasticAction"), reads, "no read before its interval");
         shop.clock.step(Duration::from_mins(1));
         reads += 1;
-        let called = async {
-            while shop.calls("readFrontasticAction") < reads {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        in_time(called).await.expect("the next read");
-        shop.kill_operator().await;
-        shop.start_operator();
+        until("the next read", async || shop.calls("readFrontasticAction") >= reads).await;
+        shop.revive_operator().await;
         assert_eq!(checked_at(&shop.api().get(CHECK).await.unwrap()), recorded, "it found the same");
     }
     let last = checked_at(&shop.api().get(CHECK).await.unwrap());

@@ -2,7 +2,7 @@
 //! projects publish, on the real API server: unknown fields, wrong types and violated rules are refused. What
 //! controllers do with them is tested in `flux/` and `argocd/`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -12,6 +12,7 @@ use crate::cluster::Sandbox;
 use crate::go_tools;
 use crate::manifests::{documents, with_spec};
 use crate::patience::timeout_option;
+use crate::written::root;
 
 /// CRDs that a Go module contains as files: the module, and the file in it.
 const FILES: [(&str, &str); 5] = [
@@ -38,10 +39,10 @@ async fn manifests_for_flux_argo_cd_and_secrets_are_valid_for_their_crds() {
         for manifest in documents(&std::fs::read_to_string(&file).unwrap()) {
             kinds.push(manifest["kind"].as_str().unwrap().to_owned());
             let mut misspelt = manifest.clone();
-            let answer = dry_run(&sandbox, manifest).await;
+            let answer = sandbox.dry_run(manifest).await;
             assert!(answer.is_ok(), "{}: {answer:?}", file.display());
             misspelt["spec"]["misspelt"] = Value::from("x");
-            let refused = misspelt["metadata"]["name"].is_string() && dry_run(&sandbox, misspelt).await.is_err();
+            let refused = misspelt["metadata"]["name"].is_string() && sandbox.dry_run(misspelt).await.is_err();
             assert!(refused, "{}: an unknown field is refused", file.display());
         }
     }
@@ -72,16 +73,6 @@ fn chart_values_in_the_examples_exist_in_the_chart() {
         }
     }
     assert_eq!(checked, 2);
-}
-
-/// Applies a manifest as a dry run, in the namespace of the sandbox.
-async fn dry_run(sandbox: &Sandbox, mut manifest: Value) -> Result<(), String> {
-    if let Some(metadata) = manifest["metadata"].as_object_mut() {
-        metadata.remove("namespace");
-    }
-    let arguments = ["apply", "--server-side", "--dry-run=server", "--validate=strict", "--filename", "-"];
-    let output = sandbox.kubectl(&arguments, &manifest.to_string()).await;
-    if output.status.success() { Ok(()) } else { Err(String::from_utf8(output.stderr).unwrap()) }
 }
 
 /// Installs the CRDs into the cluster that all tests share, once; no other test uses these kinds.
@@ -126,8 +117,4 @@ fn yaml_files(folder: &str) -> Vec<PathBuf> {
     let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "yaml")).collect();
     files.sort();
     files
-}
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
 }

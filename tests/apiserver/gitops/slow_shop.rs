@@ -44,9 +44,7 @@ impl SlowShop {
 
     /// The deployment with this value, as a file.
     pub(super) fn deployment(&self, level: &str) -> String {
-        let mut deployment = self.shop.deployment();
-        deployment["spec"]["configurations"][0]["standardConfiguration"][0]["value"] = json!(level);
-        deployment.to_string()
+        self.shop.with_level(level).to_string()
     }
 
     /// Both files, with this value of the deployment.
@@ -66,21 +64,11 @@ impl SlowShop {
         self.shop.dev.world().plan_outcome(&id, outcome, self.shop.dev.now()).unwrap();
     }
 
-    pub(super) fn at_the_remote(&self) -> Vec<DeploymentStatus> {
-        let now = self.shop.dev.now();
-        self.shop.dev.world().all(now).into_iter().map(|deployment| deployment.status).collect()
-    }
-
-    /// The numbers of creates, redeploys and deletes that were sent.
-    pub(super) fn sent(&self) -> [u64; 3] {
-        ["createDeployment", "updateDeploymentById", "deleteDeploymentById"].map(|call| self.shop.calls(call))
-    }
-
     /// Asserts that the deployment is Ready in cluster and remote.
     pub(super) async fn assert_live(&self) -> ConnectorDeployment {
         let object = self.shop.get().await;
         assert_eq!(condition(&json!(object), names::READY).0, "True", "{:#?}", object.status);
-        assert_eq!(self.at_the_remote(), [DeploymentStatus::Deployed]);
+        assert_eq!(self.shop.statuses(), [DeploymentStatus::Deployed]);
         object
     }
 
@@ -93,7 +81,7 @@ impl SlowShop {
     /// Asserts that the deployment is gone everywhere, and that nothing else is being deleted.
     pub(super) async fn assert_only_the_project_is_left(&self) {
         self.shop.until_gone().await;
-        assert_eq!(self.at_the_remote(), Vec::new());
+        assert_eq!(self.shop.statuses(), Vec::new());
         let project = self.shop.api::<ConnectProject>().get(PROJECT).await.unwrap();
         assert!(project.metadata.deletion_timestamp.is_none());
     }

@@ -26,6 +26,7 @@ use tower::BoxError;
 use crate::cluster::Sandbox;
 use crate::patience::in_time;
 use crate::unreliable::{Unreliable, Which, Wrong};
+use crate::watching::awaited;
 
 const LEASE: &str = "tax";
 
@@ -157,25 +158,14 @@ impl Replica {
     }
 }
 
-fn leases(sandbox: &Sandbox) -> Api<Lease> {
-    Api::namespaced(sandbox.client.clone(), &sandbox.namespace)
-}
-
 async fn spec(sandbox: &Sandbox) -> LeaseSpec {
-    leases(sandbox).get(LEASE).await.expect("a Lease").spec.expect("a record")
+    sandbox.objects::<Lease>().get(LEASE).await.expect("a Lease").spec.expect("a record")
 }
 
 /// Returns once the Lease satisfies `is`.
 async fn until(sandbox: &Sandbox, what: &str, is: impl Fn(&Lease) -> bool) -> Lease {
-    let wanted = async {
-        loop {
-            match leases(sandbox).get_opt(LEASE).await.unwrap() {
-                Some(lease) if is(&lease) => return lease,
-                _ => tokio::time::sleep(Duration::from_millis(20)).await,
-            }
-        }
-    };
-    in_time(wanted).await.unwrap_or_else(|_| panic!("not in time: {what}"))
+    let seen = awaited(sandbox.objects(), LEASE, |lease: Option<&Lease>| lease.is_some_and(&is));
+    in_time(seen).await.unwrap_or_else(|_| panic!("not in time: {what}")).expect("a condition on a Lease")
 }
 
 #[tokio::test]
@@ -204,11 +194,11 @@ async fn changes_of_the_lease_beside_the_record_do_not_end_the_lead() {
     let mut replica = Replica::leads(&stage, "first").await;
     let note =
         Patch::Merge(json!({"metadata": {"annotations": {"note": "mine"}, "labels": {names::MANAGED_BY: "changed"}}}));
-    leases(&stage).patch(LEASE, &PatchParams::default(), &note).await.unwrap();
+    stage.objects::<Lease>().patch(LEASE, &PatchParams::default(), &note).await.unwrap();
     let put_right = |lease: &Lease| *lease.labels() == labels();
     let lease = until(&stage, "the leader renews it despite the change", put_right).await;
     assert_eq!(lease.annotations()["note"], "mine");
-    leases(&stage).delete(LEASE, &DeleteParams::default()).await.unwrap();
+    stage.objects::<Lease>().delete(LEASE, &DeleteParams::default()).await.unwrap();
     until(&stage, "it is created again", |_| true).await;
     assert!(replica.fence.holds());
     let spec = spec(&stage).await;
@@ -221,7 +211,7 @@ async fn a_leader_that_finds_another_holder_has_lost_at_once() {
     let stage = Stage::new().await;
     let mut replica = Replica::leads(&stage, "first").await;
     let other = Patch::Merge(json!({"spec": {"holderIdentity": "by-hand"}}));
-    leases(&stage).patch(LEASE, &PatchParams::default(), &other).await.unwrap();
+    stage.objects::<Lease>().patch(LEASE, &PatchParams::default(), &other).await.unwrap();
     let lost = replica.until_it_lost().await;
     assert!(lost.to_string().contains("is held by by-hand now"), "{lost}");
     assert_eq!(spec(&stage).await.holder_identity.as_deref(), Some("by-hand"), "it writes nothing more");

@@ -1,21 +1,17 @@
 //! Several installs in one namespace: each reconciles the share that its selector selects.
 
-use std::time::Duration;
-
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::leader::Scope;
 use connect_operator::names;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams};
-use kube::runtime::conditions;
 use serde_json::{Value, json};
 
 use crate::cluster::Sandbox;
 use crate::operators::{self, Running};
-use crate::patience::in_time;
 use crate::security::quick;
 use crate::shop::{NAME, PROJECT, Shop, fast};
-use crate::watching::awaited;
+use crate::watching::{until, until_deleted};
 
 /// Starts an install whose own objects are in the namespace `home`, and that reconciles what the selector selects.
 fn install(shop: &Shop, home: &Sandbox, selector: &str) -> Running {
@@ -75,17 +71,7 @@ async fn move_to(shop: &Shop, team: &str) {
 async fn rotate(shop: &Shop, value: &str, redeploys: u64) {
     let before = shop.calls("updateDeploymentById");
     shop.put_token(value).await;
-    let carried = async {
-        while shop.calls("updateDeploymentById") < before + redeploys {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    in_time(carried).await.expect("the new value is deployed in time");
-}
-
-/// Number of calls that change the remote: create, redeploy, undeploy.
-fn changes(shop: &Shop) -> (u64, u64, u64) {
-    (shop.calls("createDeployment"), shop.calls("updateDeploymentById"), shop.calls("deleteDeploymentById"))
+    until("the new value is deployed", async || shop.calls("updateDeploymentById") >= before + redeploys).await;
 }
 
 #[tokio::test]
@@ -104,11 +90,11 @@ async fn each_shard_works_on_its_share_of_one_project() {
     until_live(&shop, "tax").await;
     let reports = |project: &ConnectProject| project.status.as_ref().is_some_and(|it| it.deployments == Some(1));
     shop.until_project("one install manages the project, and counts its own deployments", reports).await;
-    assert_eq!(changes(&shop), (2, 0, 0));
+    assert_eq!(shop.sent(), [2, 0, 0]);
     rotate(&shop, "second-token-of-the-shop", 2).await;
     until_live(&shop, "tax").await;
     until_live(&shop, "cart").await;
-    assert_eq!(changes(&shop), (2, 2, 0));
+    assert_eq!(shop.sent(), [2, 2, 0]);
     tax.stop().await;
     cart.stop().await;
 }
@@ -124,14 +110,14 @@ async fn rule_26_labels_move_a_live_deployment_to_another_shard_and_back() {
         move_to(&shop, team).await;
         until_live(&shop, NAME).await;
     }
-    assert_eq!(changes(&shop), (1, 0, 0), "changed labels send nothing");
+    assert_eq!(shop.sent(), [1, 0, 0], "changed labels send nothing");
     tax.stop().await;
     rotate(&shop, "second-token-of-the-shop", 1).await;
     until_live(&shop, NAME).await;
-    assert_eq!(changes(&shop), (1, 1, 0), "a change is deployed once");
+    assert_eq!(shop.sent(), [1, 1, 0], "a change is deployed once");
     shop.delete().await;
     shop.until_gone().await;
-    assert_eq!(changes(&shop), (1, 1, 1));
+    assert_eq!(shop.sent(), [1, 1, 1]);
     rest.stop().await;
 }
 
@@ -165,20 +151,14 @@ async fn rule_24_a_project_stays_while_a_deployment_of_another_shard_names_it() 
     assert!(!project.finalizers().is_empty(), "it has a finalizer although no install reconciles it");
     assert!(has_no_report(&project));
     projects.delete(PROJECT, &DeleteParams::default()).await.unwrap();
-    let deployments = shop.api::<ConnectorDeployment>();
     for (name, left) in [("tax", true), ("cart", false)] {
-        let uid = deployments.get(name).await.unwrap().uid().unwrap();
-        deployments.delete(name, &DeleteParams::default()).await.unwrap();
-        let gone = awaited(deployments.clone(), name, conditions::is_deleted(&uid));
-        in_time(gone).await.expect("it is deleted in time");
+        shop.sandbox.delete::<ConnectorDeployment>(name).await;
         if left {
             assert!(projects.get_opt(PROJECT).await.unwrap().is_some(), "the other deployment still needs it");
         }
     }
-    let uid = project.uid().unwrap();
-    let gone = awaited(projects, PROJECT, conditions::is_deleted(&uid));
-    in_time(gone).await.expect("the project is deleted in time");
-    assert_eq!(changes(&shop), (2, 0, 2));
+    until_deleted(projects, PROJECT).await;
+    assert_eq!(shop.sent(), [2, 0, 2]);
     tax.stop().await;
     cart.stop().await;
 }

@@ -25,8 +25,8 @@ async fn a_redeploy_is_planned_with_the_values_that_differ_and_secured_ones_are_
             vec![],
         ),
         ("a label", vec![labelled], 0, "none", vec![]),
-        ("another interval", vec![with_level(&shop, "info", &json!({"interval": "10m"}))], 0, "none", vec![]),
-        ("a plain value", vec![with_level(&shop, "debug", &json!({}))], 2, "redeploy", vec![level.clone()]),
+        ("another interval", vec![with_spec(shop.with_level("info"), &json!({"interval": "10m"}))], 0, "none", vec![]),
+        ("a plain value", vec![shop.with_level("debug")], 2, "redeploy", vec![level.clone()]),
         (
             "a secured value",
             vec![secret(SECRET, &json!({"token": NEXT})), shop.deployment()],
@@ -37,7 +37,7 @@ async fn a_redeploy_is_planned_with_the_values_that_differ_and_secured_ones_are_
         ("a Secret alone", vec![secret(SECRET, &json!({"token": NEXT}))], 2, "redeploy", vec![token.clone()]),
         (
             "both",
-            vec![with_level(&shop, "debug", &json!({})), secret(SECRET, &json!({"token": NEXT}))],
+            vec![shop.with_level("debug"), secret(SECRET, &json!({"token": NEXT}))],
             2,
             "redeploy",
             vec![level, token],
@@ -51,10 +51,10 @@ async fn a_redeploy_is_planned_with_the_values_that_differ_and_secured_ones_are_
         let deployment = &planned["deployments"][0];
         assert_eq!(deployment["action"], action, "{case}: {planned:#}");
         assert_eq!(deployment["differences"], json!(differences), "{case}: {planned:#}");
-        assert_eq!(deployment["key"], format!("{}_{NAME}", shop.sandbox.namespace), "{case}");
+        assert_eq!(deployment["key"], shop.key(), "{case}");
         assert_eq!(planned["changes"], code == 2, "{case}");
     }
-    let printed = plan_as(&shop, &shop.sandbox.kubeconfig(), &[with_level(&shop, "debug", &json!({}))], &[]).await;
+    let printed = plan_as(&shop, &shop.sandbox.kubeconfig(), &[shop.with_level("debug")], &[]).await;
     let namespace = &shop.sandbox.namespace;
     let expected = format!(
         "~ ConnectorDeployment {namespace}/tax: is redeployed\n    ~ service LOG_LEVEL: \"info\" -> \"debug\"\n\
@@ -67,9 +67,7 @@ async fn a_redeploy_is_planned_with_the_values_that_differ_and_secured_ones_are_
 async fn a_missing_deployment_is_created_and_an_existing_one_adopted_only_by_policy() {
     let shop = nothing_live().await;
     let with_secret = |manifest: Value| vec![secret(SECRET, &json!({"token": TOKEN})), manifest];
-    let planned = plan(&shop, &with_secret(shop.deployment())).await;
-    assert_eq!(planned.code, Some(2), "{} {}", planned.output, planned.error);
-    let created = planned.json();
+    let created = plan_with(&shop, &with_secret(shop.deployment()), 2).await;
     assert_eq!(created["deployments"][0]["action"], "create");
     let expected = [
         difference("plain", "LOG_LEVEL", "added", &Value::Null, &json!("info")),
@@ -77,7 +75,7 @@ async fn a_missing_deployment_is_created_and_an_existing_one_adopted_only_by_pol
     ];
     assert_eq!(created["deployments"][0]["differences"], json!(expected));
 
-    make_elsewhere(&shop, "info");
+    shop.make_elsewhere("info");
     let adopt = json!({"adoptionPolicy": "Adopt"});
     let level = difference("plain", "LOG_LEVEL", "changed", &json!("info"), &json!("debug"));
     let token = difference("secured", "API_TOKEN", "unknown", &Value::Null, &Value::Null);
@@ -86,7 +84,7 @@ async fn a_missing_deployment_is_created_and_an_existing_one_adopted_only_by_pol
         ("adopted unchanged", with_spec(shop.deployment(), &adopt), 2, "adopt", Value::Null, vec![]),
         (
             "adopted with another value",
-            with_level(&shop, "debug", &adopt),
+            with_spec(shop.with_level("debug"), &adopt),
             2,
             "adoptAndRedeploy",
             Value::Null,
@@ -109,9 +107,7 @@ async fn a_missing_deployment_is_created_and_an_existing_one_adopted_only_by_pol
             vec![],
         ),
     ] {
-        let planned = plan(&shop, &with_secret(manifest)).await;
-        assert_eq!(planned.code, Some(code), "{case}: {} {}", planned.output, planned.error);
-        let planned = planned.json();
+        let planned = plan_with(&shop, &with_secret(manifest), code).await;
         let deployment = &planned["deployments"][0];
         assert_eq!(
             (&deployment["action"], &deployment["problem"]["reason"]),
@@ -126,12 +122,9 @@ async fn a_missing_deployment_is_created_and_an_existing_one_adopted_only_by_pol
 async fn a_connector_version_that_would_be_followed_is_named() {
     let shop = live().await;
     shop.dev.world().raise_connector("demo-connector", false, |_| {}).unwrap();
-    let planned = plan(&shop, &[shop.deployment()]).await;
-    assert_eq!(planned.code, Some(0), "pinned: {} {}", planned.output, planned.error);
+    plan_with(&shop, &[shop.deployment()], 0).await;
     for change in [json!({"updatePolicy": "Latest"}), json!({"version": 2})] {
-        let planned = plan(&shop, &[with_spec(shop.deployment(), &json!({"connector": change}))]).await;
-        assert_eq!(planned.code, Some(2), "{change}: {} {}", planned.output, planned.error);
-        let planned = planned.json();
+        let planned = plan_with(&shop, &[with_spec(shop.deployment(), &json!({"connector": change}))], 2).await;
         assert_eq!(planned["deployments"][0]["connector"], json!({"before": 1, "after": 2}), "{change}");
     }
 }
@@ -139,8 +132,8 @@ async fn a_connector_version_that_would_be_followed_is_named() {
 #[tokio::test]
 async fn the_operator_sends_the_planned_change() {
     let mut shop = live().await;
-    let changed = with_level(&shop, "debug", &json!({}));
-    assert_eq!(plan(&shop, std::slice::from_ref(&changed)).await.code, Some(2));
+    let changed = shop.with_level("debug");
+    plan_with(&shop, std::slice::from_ref(&changed), 2).await;
     shop.start_operator();
     let api: Api<ConnectorDeployment> = shop.api();
     api.patch(NAME, &PatchParams::apply("tester").force(), &Patch::Apply(&changed)).await.unwrap();
@@ -159,9 +152,7 @@ async fn the_operator_sends_the_planned_change() {
 #[tokio::test]
 async fn a_suspended_deployment_shows_what_waits_and_nothing_would_happen() {
     let shop = live().await;
-    let planned = plan(&shop, &[with_level(&shop, "debug", &json!({"suspend": true}))]).await;
-    assert_eq!(planned.code, Some(0), "{} {}", planned.output, planned.error);
-    let planned = planned.json();
+    let planned = plan_with(&shop, &[with_spec(shop.with_level("debug"), &json!({"suspend": true}))], 0).await;
     let deployment = &planned["deployments"][0];
     assert_eq!((&deployment["action"], &deployment["held"]), (&json!("none"), &json!("redeploy")), "{planned:#}");
     let level = difference("plain", "LOG_LEVEL", "changed", &json!("info"), &json!("debug"));

@@ -10,16 +10,12 @@ async fn secured_values_are_compared_by_resource_versions() {
         ("nothing changed since", vec![shop.deployment()], 0, "none"),
         ("changed in the files", vec![secret(SECRET, &json!({"token": NEXT}))], 2, "redeploy"),
     ] {
-        let planned = plan(&shop, &manifests).await;
-        assert_eq!(planned.code, Some(code), "{case}: {} {}", planned.output, planned.error);
-        let planned = planned.json();
+        let planned = plan_with(&shop, &manifests, code).await;
         assert_eq!(planned["deployments"][0]["action"], action, "{case}: {planned:#}");
     }
     // Nothing has applied this resource version, and nothing shows whether the value is the same.
     shop.put_secret(SECRET, &[("token", TOKEN), ("more", "unrelated")]).await;
-    let planned = plan(&shop, &[shop.deployment()]).await;
-    assert_eq!(planned.code, Some(2), "{} {}", planned.output, planned.error);
-    let planned = planned.json();
+    let planned = plan_with(&shop, &[shop.deployment()], 2).await;
     let token = difference("secured", "API_TOKEN", "unknown", &Value::Null, &Value::Null);
     assert_eq!(planned["deployments"][0]["action"], "unknown", "{planned:#}");
     assert_eq!(planned["deployments"][0]["differences"], json!([token]));
@@ -36,8 +32,7 @@ async fn secured_values_are_known_after_an_edit_that_sends_nothing() {
     .await;
     shop.until_reason("Deployed").await;
     shop.stop_operator().await;
-    let planned = plan(&shop, &[with_spec(shop.deployment(), &json!({"interval": "10m"}))]).await;
-    assert_eq!(planned.code, Some(0), "{} {}", planned.output, planned.error);
+    plan_with(&shop, &[with_spec(shop.deployment(), &json!({"interval": "10m"}))], 0).await;
 }
 
 #[tokio::test]
@@ -45,48 +40,35 @@ async fn a_field_that_is_no_longer_in_the_manifest_is_removed_whoever_applied_it
     for server_side in ["--server-side=true", "--server-side=false"] {
         let mut shop = Shop::open().await;
         shop.put_token(TOKEN).await;
-        let debug = with_level(&shop, "debug", &json!({}));
+        let debug = shop.with_level("debug");
         shop.sandbox.succeed(&["apply", server_side, "--filename", "-"], &debug.to_string()).await;
         shop.until_reason("Deployed").await;
         shop.stop_operator().await;
         let mut without = debug.clone();
         without["spec"]["configurations"][0].as_object_mut().unwrap().remove("standardConfiguration");
-        let planned = plan(&shop, &[without]).await;
-        assert_eq!(planned.code, Some(2), "{server_side}: {} {}", planned.output, planned.error);
+        let planned = plan_with(&shop, &[without], 2).await;
         // The connector has a default.
         let level = difference("plain", "LOG_LEVEL", "changed", &json!("debug"), &json!("info"));
-        assert_eq!(planned.json()["deployments"][0]["differences"], json!([level]), "{server_side}");
+        assert_eq!(planned["deployments"][0]["differences"], json!([level]), "{server_side}");
     }
 }
 
 #[tokio::test]
 async fn a_user_with_read_permission_gets_a_plan() {
     let shop = live().await;
-    let namespace = &shop.sandbox.namespace;
-    let user = format!("reader-of-{namespace}");
-    let role = json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "reader"},
-        "rules": [
-            {"apiGroups": [names::GROUP], "resources": ["*"], "verbs": ["get", "list"]},
-            {"apiGroups": [""], "resources": ["secrets", "configmaps"], "verbs": ["get"]},
-        ],
-    });
-    let binding = json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
-        "metadata": {"name": "reader", "namespace": namespace},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
-        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
-    });
-    for object in [&role, &binding] {
-        shop.sandbox.succeed(&["apply", "--filename", "-"], &object.to_string()).await;
-    }
-    shop.sandbox.until_granted(&binding).await;
+    let user = format!("reader-of-{}", shop.sandbox.namespace);
+    let subject = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user});
+    let rules = [
+        json!({"apiGroups": [names::GROUP], "resources": ["*"], "verbs": ["get", "list"]}),
+        json!({"apiGroups": [""], "resources": ["secrets", "configmaps"], "verbs": ["get"]}),
+    ];
+    shop.sandbox.grant(&subject, &rules).await;
     let mut config: Value =
         serde_saphyr::from_str(&std::fs::read_to_string(shop.sandbox.kubeconfig()).unwrap()).unwrap();
     config["users"][0]["user"]["as"] = json!(user);
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), config.to_string()).unwrap();
-    let manifests = [with_level(&shop, "debug", &json!({})), secret(SECRET, &json!({"token": NEXT}))];
+    let manifests = [shop.with_level("debug"), secret(SECRET, &json!({"token": NEXT}))];
     let planned = plan_as(&shop, file.path(), &manifests, &["-o", "json"]).await;
     assert_eq!(planned.code, Some(2), "{} {}", planned.output, planned.error);
     let planned = planned.json();
@@ -123,9 +105,7 @@ async fn a_plan_works_if_everything_is_new() {
         }),
         json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}),
     ];
-    let planned = plan(&shop, &manifests).await;
-    assert_eq!(planned.code, Some(2), "{} {}", planned.output, planned.error);
-    let planned = planned.json();
+    let planned = plan_with(&shop, &manifests, 2).await;
     assert_eq!(planned["deployments"][0]["action"], "create", "{planned:#}");
     assert_eq!(planned["deployments"][0]["key"], format!("{new}_{NAME}"));
     let unchecked = format!(

@@ -9,7 +9,6 @@ mod wrong;
 
 use std::path::Path;
 
-use connect_api::model::DeploymentDraft;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::names;
 use k8s_openapi::api::core::v1::Secret;
@@ -19,7 +18,7 @@ use serde_json::{Value, json};
 use test_support::commands::with_input;
 use tokio::process::Command;
 
-use crate::manifests::with_spec;
+use crate::manifests::{named, secret, with_spec};
 use crate::shop::{NAME, SECRET, Shop};
 
 /// Secured values, which must never be printed.
@@ -74,6 +73,13 @@ async fn plan(shop: &Shop, manifests: &[Value]) -> Planned {
     plan_as(shop, &shop.sandbox.kubeconfig(), manifests, &["-o", "json"]).await
 }
 
+/// Returns the plan of these manifests, whose exit code is this one.
+async fn plan_with(shop: &Shop, manifests: &[Value], code: i32) -> Value {
+    let planned = plan(shop, manifests).await;
+    assert_eq!(planned.code, Some(code), "{} {}: {manifests:?}", planned.output, planned.error);
+    planned.json()
+}
+
 /// Returns what a write would change: the resource versions of all objects, and the number of calls that change the
 /// remote.
 async fn written(shop: &Shop) -> (Vec<Option<String>>, Vec<u64>) {
@@ -92,10 +98,6 @@ async fn written(shop: &Shop) -> (Vec<Option<String>>, Vec<u64>) {
     (versions, operations.map(|operation| shop.calls(operation)).to_vec())
 }
 
-fn secret(name: &str, data: &Value) -> Value {
-    json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data})
-}
-
 /// A shop whose operator has ended, so that nothing else writes meanwhile.
 async fn live() -> Shop {
     let mut shop = Shop::live().await;
@@ -110,30 +112,6 @@ async fn nothing_live() -> Shop {
     shop
 }
 
-/// The deployment with this log level and further changes of its spec.
-fn with_level(shop: &Shop, level: &str, more: &Value) -> Value {
-    let mut manifest = with_spec(shop.deployment(), more);
-    manifest["spec"]["configurations"][0]["standardConfiguration"][0]["value"] = json!(level);
-    manifest
-}
-
 fn difference(kind: &str, key: &str, change: &str, before: &Value, after: &Value) -> Value {
     json!({"application": "service", "kind": kind, "key": key, "change": change, "before": before, "after": after})
-}
-
-/// Creates a deployment under the same key that no resource owns.
-fn make_elsewhere(shop: &Shop, level: &str) {
-    let draft: DeploymentDraft = serde_json::from_value(json!({
-        "key": format!("{}_{NAME}", shop.sandbox.namespace), "type": "sandbox",
-        "connector": {"key": "demo-connector"}, "region": "europe-west1.gcp",
-        "configurations": [{
-            "applicationName": "service",
-            "standardConfiguration": [{"key": "LOG_LEVEL", "value": level}],
-            "securedConfiguration": [{"key": "API_TOKEN", "value": "a-token-of-somebody-else"}],
-        }],
-    }))
-    .unwrap();
-    let now = shop.dev.now();
-    let id = shop.dev.world().create("demo", &draft, true, now).unwrap().id;
-    shop.dev.world().finish(&id, now).unwrap();
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::cluster::Sandbox;
-use crate::rules::sharing::{SHARED, closed, label, shared, sharing};
+use crate::rules::sharing::{SHARED, closed, label, of_team, shared, sharing};
 
 async fn planned(shop: &Shop, own: &Sandbox, manifests: &[Value], more: &[&str]) -> (Option<i32>, Value) {
     let more = [&["-o", "json", "--operator-namespace", &own.namespace], more].concat();
@@ -24,7 +24,7 @@ async fn of_one(shop: &Shop, own: &Sandbox, manifests: &[Value], more: &[&str]) 
 async fn rule_29_a_plan_predicts_who_may_use_a_shared_project() {
     let (mut shop, own) = closed().await;
     let nobody = shared(&shop, &json!({}));
-    let by_label = shared(&shop, &json!({"from": "Selector", "selector": {"matchLabels": {"team": "tax"}}}));
+    let by_label = shared(&shop, &of_team("tax"));
     let by_name = shared(&shop, &json!({"from": "Names", "names": [shop.sandbox.namespace]}));
     let deployment = sharing(&shop, &json!({}));
     let name = &shop.sandbox.namespace.clone();
@@ -56,8 +56,8 @@ async fn rule_29_a_plan_predicts_who_may_use_a_shared_project() {
     shop.until_reason("Deployed").await;
     shop.stop_operator().await;
     let nowhere = with_spec(by_label.clone(), &json!({"credentialsSecretRef": {"name": "nowhere"}}));
-    let elsewhere = shared(&shop, &json!({"from": "Selector", "selector": {"matchLabels": {"team": "oms"}}}));
-    let level = with_level(&shop, "debug", &json!({"projectRef": deployment["spec"]["projectRef"]}));
+    let elsewhere = shared(&shop, &of_team("oms"));
+    let level = with_spec(shop.with_level("debug"), &json!({"projectRef": deployment["spec"]["projectRef"]}));
     for (case, manifests, code, expected, words) in [
         ("nothing changes", vec![deployment.clone()], 0, "none", ""),
         ("a value", vec![level], 2, "redeploy", ""),

@@ -29,16 +29,12 @@ fn preview(shop: &Shop) -> Value {
 #[tokio::test]
 async fn a_staged_connector_is_planned_alone_and_with_its_deployment() {
     let shop = nothing_live().await;
-    let alone = plan(&shop, &[kit(&json!({"publishAfter": null}))]).await;
-    assert_eq!(alone.code, Some(2), "{} {}", alone.output, alone.error);
-    let alone = alone.json();
+    let alone = plan_with(&shop, &[kit(&json!({"publishAfter": null}))], 2).await;
     assert_eq!(alone["changes"], true, "{alone:#}");
     assert_eq!(alone["staged"][0]["action"], json!("create"), "{alone:#}");
 
     let both = [kit(&json!({})), preview(&shop), secret(SECRET, &json!({"token": TOKEN}))];
-    let planned = plan(&shop, &both).await;
-    assert_eq!(planned.code, Some(2), "{} {}", planned.output, planned.error);
-    let planned = planned.json();
+    let planned = plan_with(&shop, &both, 2).await;
     assert_eq!(planned["staged"][0]["action"], json!("create"), "{planned:#}");
     let follows = &planned["deployments"][0];
     assert_eq!(follows["action"], "notKnown", "{planned:#}");
@@ -62,12 +58,9 @@ async fn a_new_tag_is_an_update_which_its_deployment_follows() {
     shop.until_reason("Deployed").await;
     shop.stop_operator().await;
 
-    let same = plan(&shop, &[kit(&json!({})), preview(&shop)]).await;
-    assert_eq!(same.code, Some(0), "{} {}", same.output, same.error);
+    plan_with(&shop, &[kit(&json!({})), preview(&shop)], 0).await;
 
-    let planned = plan(&shop, &[kit(&json!({"repository": {"tag": "1.1.0"}}))]).await;
-    assert_eq!(planned.code, Some(2), "{} {}", planned.output, planned.error);
-    let planned = planned.json();
+    let planned = plan_with(&shop, &[kit(&json!({"repository": {"tag": "1.1.0"}}))], 2).await;
     let staged = &planned["staged"][0];
     assert_eq!(staged["action"], json!("update"), "{planned:#}");
     let tag = json!({"application": null, "kind": "field", "key": "repository.tag", "change": "changed",
@@ -75,12 +68,9 @@ async fn a_new_tag_is_an_update_which_its_deployment_follows() {
     assert_eq!(staged["differences"], json!([tag]), "{planned:#}");
     assert_eq!(planned["deployments"][0]["action"], "notKnown", "the deployment is not in the files: {planned:#}");
 
-    let taken = kit(&json!({"key": "kit"}));
-    let mut other = taken.clone();
-    other["metadata"]["name"] = json!("other");
-    let refused = plan(&shop, &[other]).await;
-    assert_eq!(refused.code, Some(1), "{} {}", refused.output, refused.error);
-    assert_eq!(refused.json()["staged"][0]["problem"]["reason"], "KeyConflict");
+    let other = named(kit(&json!({"key": "kit"})), "other");
+    let refused = plan_with(&shop, &[other], 1).await;
+    assert_eq!(refused["staged"][0]["problem"]["reason"], "KeyConflict");
     assert_eq!(shop.api::<ConnectorDeployment>().list(&ListParams::default()).await.unwrap().items.len(), 1);
 }
 
@@ -94,9 +84,7 @@ async fn the_examples_are_planned_together() {
         let text = text.replace("http://127.0.0.1:8787", &shop.dev.url());
         manifests.extend(serde_saphyr::from_multiple::<Value>(&text).unwrap());
     }
-    let planned = plan(&shop, &manifests).await;
-    assert_eq!(planned.code, Some(2), "{} {}", planned.output, planned.error);
-    let planned = planned.json();
+    let planned = plan_with(&shop, &manifests, 2).await;
     assert_eq!(planned["problems"], false, "{planned:#}");
     assert_eq!(planned["staged"][0]["action"], json!("create"), "{planned:#}");
     let deployments = planned["deployments"].as_array().unwrap();

@@ -15,9 +15,7 @@ async fn what_the_operator_would_reject_is_reported_with_exit_code_1() {
     };
     let token =
         |name: &str| json!([{"key": "API_TOKEN", "valueFrom": {"secretKeyRef": {"name": name, "key": "token"}}}]);
-    let mut other = shop.deployment();
-    other["metadata"]["name"] = json!("other");
-    let renamed = |change: &Value| with_spec(other.clone(), change);
+    let renamed = |change: &Value| with_spec(named(shop.deployment(), "other"), change);
     for (case, manifest, reason, words) in [
         ("no such Secret", service(&json!([]), &token("nope")), "SecretMissing", "Secret nope"),
         (
@@ -71,14 +69,12 @@ async fn what_the_operator_would_reject_is_reported_with_exit_code_1() {
         ),
         (
             "the key of another",
-            renamed(&json!({"key": format!("{}_{NAME}", shop.sandbox.namespace)})),
+            renamed(&json!({"key": shop.key()})),
             "KeyConflict",
             "set deletionPolicy: Orphan on that one and adoptionPolicy: Adopt on this one",
         ),
     ] {
-        let planned = plan(&shop, &[manifest]).await;
-        assert_eq!(planned.code, Some(1), "{case}: {} {}", planned.output, planned.error);
-        let planned = planned.json();
+        let planned = plan_with(&shop, &[manifest], 1).await;
         let problem = &planned["deployments"][0]["problem"];
         assert_eq!(problem["reason"], reason, "{case}: {planned:#}");
         assert!(problem["message"].as_str().unwrap().contains(words), "{case}: {problem}");

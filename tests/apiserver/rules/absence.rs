@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use connect_api::model::DeploymentStatus;
 use dev_server::{Fault, FaultAnswer};
 use serde_json::json;
 
 use super::{Leaping, QUIET, QUIET_PERIOD, ready, state, status};
+use crate::manifests::named;
 use crate::trouble::pace::{FINE, meanwhile};
 
 /// After this time no effect of the last write is expected any more.
@@ -72,8 +74,7 @@ async fn rule_05_reads_by_id_that_are_wrong_for_long_change_nothing_at_the_remot
         shop.pass(QUIET).await;
         let found = shop.until_reason("Deployed").await;
         assert_eq!(status(&found).id, id, "{policy}");
-        let now = shop.dev.now();
-        assert_eq!(shop.dev.world().all(now).len(), 1, "{policy}");
+        assert_eq!(shop.there().len(), 1, "{policy}");
         assert_eq!(shop.sent()[1..], [0, 0], "{policy}");
     }
 }
@@ -93,7 +94,7 @@ async fn rule_05_a_deployment_that_no_read_by_id_or_key_finds_is_kept_once_one_d
     shop.dev.clear_faults();
     let found = meanwhile(&shop.clock, FINE, shop.until_reason("Deployed")).await;
     assert_eq!(status(&found).id, id);
-    assert_eq!(shop.dev.world().all(shop.dev.now()).len(), 1);
+    assert_eq!(shop.there().len(), 1);
     assert_eq!(shop.sent()[1..], [0, 0], "no redeploy and no undeploy");
 }
 
@@ -101,16 +102,10 @@ async fn rule_05_a_deployment_that_no_read_by_id_or_key_finds_is_kept_once_one_d
 async fn rule_05_a_list_without_the_deployment_proves_nothing() {
     let shop = Leaping::live().await;
     // A second deployment, so that a LIST takes fewer calls than reads by id.
-    let mut other = shop.deployment();
-    other["metadata"]["name"] = json!("other");
-    shop.sandbox.apply(&other).await.unwrap();
+    shop.sandbox.apply(&named(shop.deployment(), "other")).await.unwrap();
     shop.until_calls("createDeployment", 2).await;
     shop.clock.step(LATE);
-    shop.until_so("both are settled", || {
-        let now = shop.dev.now();
-        shop.dev.world().all(now).iter().all(|deployment| deployment.status.as_str() == "Deployed")
-    })
-    .await;
+    shop.until_so("both are settled", || shop.statuses().iter().all(|it| *it == DeploymentStatus::Deployed)).await;
     let empty = json!({"limit": 100, "offset": 0, "count": 0, "total": 0, "results": []});
     let answer = FaultAnswer { status: Some(200), body: Some(empty), ..FaultAnswer::default() };
     shop.dev.fault(Fault::of("queryDeployments", answer)).unwrap();

@@ -71,8 +71,7 @@ async fn rule_13_an_adopted_deployment_that_failed_stays_failed_until_something_
     let id = shop.make_elsewhere("info");
     shop.dev.world().set_status(&id, DeploymentStatus::Failed, shop.dev.now()).unwrap();
     shop.apply_deployment(&adopting("info")).await;
-    shop.until_reason("Adopting").await;
-    shop.pass(QUIET).await;
+    shop.adopted().await;
     assert_eq!(status(&shop.until_reason("DeploymentFailed").await).id, Some(id));
     shop.pass(Duration::from_mins(10)).await;
     assert_eq!(shop.sent(), [0, 0, 0]);
@@ -107,8 +106,7 @@ async fn rule_13_a_suspended_resource_adopts_and_the_difference_waits() {
     let mut change = adopting("info");
     change["suspend"] = json!(true);
     shop.apply_deployment(&change).await;
-    shop.until_reason("Adopting").await;
-    shop.pass(QUIET).await;
+    shop.adopted().await;
     let held = shop.until_reason("Suspended").await;
     assert_eq!(status(&held).id, Some(id));
     shop.pass(Duration::from_mins(10)).await;
@@ -127,8 +125,7 @@ async fn rule_13_an_exported_manifest_sends_nothing_until_its_secret_has_its_key
     shop.sandbox.apply(&with_spec(shop.deployment(), &exported)).await.unwrap();
     shop.until_reason("Observed").await;
     shop.change(&json!({"spec": {"managementPolicy": "Full"}})).await;
-    shop.until_reason("Adopting").await;
-    shop.pass(QUIET).await;
+    shop.adopted().await;
     let missing = shop.until_reason("SecretMissing").await;
     assert!(message(&missing).contains("Secret tax has no key token"), "{}", message(&missing));
     shop.pass(Duration::from_mins(10)).await;
@@ -148,8 +145,7 @@ async fn rule_13_a_restored_backup_whose_values_differ_is_redeployed_once() {
     restored["metadata"]["annotations"] = json!({names::REMOTE_ID: id, names::REDEPLOY_REQUESTED_AT: "long ago"});
     shop.sandbox.apply(&restored).await.unwrap();
     shop.start_operator();
-    shop.until_reason("Adopting").await;
-    shop.pass(QUIET).await;
+    shop.adopted().await;
     let ours = shop.redeployed("Deployed").await;
     assert_eq!(status(&ours).id, Some(id));
     shop.pass(Duration::from_mins(5)).await;
@@ -167,11 +163,9 @@ async fn rule_03_a_restored_backup_that_is_deleted_before_its_first_reconcile_is
     shop.sandbox.apply(&restored).await.unwrap();
     shop.delete().await;
     shop.start_operator();
-    shop.until_calls("deleteDeploymentById", 1).await;
-    shop.clock.step(DEPLOYING);
-    shop.until_gone().await;
+    shop.undeployed().await;
     assert_eq!(shop.sent(), [1, 0, 1]);
-    assert!(shop.dev.world().all(shop.dev.now()).is_empty(), "nothing remains at the remote");
+    assert!(shop.there().is_empty(), "nothing remains at the remote");
 }
 
 #[tokio::test]
@@ -204,8 +198,7 @@ async fn rule_20_from_observing_to_managing_and_back() {
     shop.change(&json!({"spec": {"managementPolicy": "Full"}})).await;
     shop.until_reason("KeyTaken").await;
     shop.change(&json!({"spec": {"adoptionPolicy": "Adopt"}})).await;
-    shop.until_reason("Adopting").await;
-    shop.pass(QUIET).await;
+    shop.adopted().await;
     shop.redeployed("Deployed").await;
 
     // While it observes again, nothing is sent, whatever changes; once it manages again, it sends the change once.

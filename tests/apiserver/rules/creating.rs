@@ -11,7 +11,7 @@ use kube::api::PostParams;
 use serde_json::json;
 
 use super::operations::answered_late;
-use super::{DEPLOYING, Leaping, QUIET, QUIET_PERIOD, is, is_accepted, level, message, operation, ready, status};
+use super::{Leaping, QUIET, QUIET_PERIOD, is, is_accepted, level, message, operation, ready, status};
 use crate::shop::NAME;
 use crate::shop::state;
 
@@ -164,9 +164,7 @@ async fn rule_03_once_the_id_is_known_every_call_uses_it() {
     shop.change(&json!({"spec": level("debug")})).await;
     shop.redeployed("Deployed").await;
     shop.delete().await;
-    shop.until_calls("deleteDeploymentById", 1).await;
-    shop.clock.step(DEPLOYING);
-    shop.until_gone().await;
+    shop.undeployed().await;
     assert_eq!(shop.sent(), [1, 1, 1]);
     assert_eq!(shop.calls("getDeploymentByKey"), by_key, "nothing by key");
     let paths: Vec<_> =
@@ -214,8 +212,7 @@ async fn rule_03_a_restored_backup_finds_its_deployment_by_the_annotation() {
     restored["metadata"]["annotations"] = json!({names::REMOTE_ID: id});
     shop.sandbox.apply(&restored).await.unwrap();
     shop.start_operator();
-    shop.until_reason("Adopting").await;
-    shop.pass(QUIET).await;
+    shop.adopted().await;
     let ours: ConnectorDeployment = shop.until_reason("Deployed").await;
     assert_eq!(status(&ours).id, Some(id));
     assert!(is(&ours, names::SECRETS_UNVERIFIED));
@@ -228,7 +225,7 @@ async fn rule_01_a_put_of_the_manifest_during_the_first_call_loses_neither_opera
     let shop = Leaping::open().await;
     shop.dev.fault(answered_late("createDeployment")).unwrap();
     shop.apply_deployment(&json!({})).await;
-    shop.until_so("the call has arrived", || !shop.dev.world().all(shop.dev.now()).is_empty()).await;
+    shop.until_so("the call has arrived", || !shop.there().is_empty()).await;
     let mut manifest = shop.deployment();
     manifest["metadata"]["resourceVersion"] = json!(shop.get().await.resource_version());
     let manifest: ConnectorDeployment = serde_json::from_value(manifest).unwrap();

@@ -12,15 +12,9 @@ use kube::api::DeleteParams;
 use serde_json::json;
 
 use super::{DEPLOYING, Leaping, is_accepted, ready, status};
-use crate::shop::CREDENTIALS;
+use crate::manifests::{named, with_spec};
+use crate::shop::{CREDENTIALS, SECRET};
 use crate::trouble::pace::{COARSE, FINE, meanwhile};
-
-impl Leaping {
-    fn there(&self) -> Vec<DeploymentStatus> {
-        let now = self.dev.now();
-        self.dev.world().all(now).into_iter().map(|deployment| deployment.status).collect()
-    }
-}
 
 #[tokio::test]
 async fn rule_22_a_deletion_undeploys_first() {
@@ -33,7 +27,7 @@ async fn rule_22_a_deletion_undeploys_first() {
     shop.until_calls("deleteDeploymentById", 1).await;
     let going = shop.until_reason("Undeploying").await;
     assert_eq!(ready(&going), ("Unknown", "Undeploying"));
-    assert_eq!(shop.there(), [DeploymentStatus::Undeploying]);
+    assert_eq!(shop.statuses(), [DeploymentStatus::Undeploying]);
     // A poll meanwhile finds nothing new.
     let looks = shop.looks();
     meanwhile(&shop.clock, FINE, shop.until_so("a read", || shop.looks() > looks)).await;
@@ -65,7 +59,7 @@ async fn rule_22_a_busy_deployment_is_deleted_again_once_it_is_idle() {
     shop.until("accepted", is_accepted).await;
     let start = shop.clock.now();
     // A deletion needs no values.
-    shop.api::<Secret>().delete(crate::shop::SECRET, &DeleteParams::default()).await.unwrap();
+    shop.api::<Secret>().delete(SECRET, &DeleteParams::default()).await.unwrap();
     shop.delete().await;
     shop.until_calls("deleteDeploymentById", 1).await;
     let waiting = shop.pass(Duration::from_millis(10)).await;
@@ -120,7 +114,7 @@ async fn rule_22_orphan_leaves_the_remote_and_the_resource_is_deleted_at_once() 
     shop.delete().await;
     shop.until_gone().await;
     assert_eq!(shop.sent(), [1, 0, 0]);
-    assert_eq!(shop.there(), [DeploymentStatus::Deployed]);
+    assert_eq!(shop.statuses(), [DeploymentStatus::Deployed]);
     shop.until_event("Orphaned").await;
     let note = shop.events("Orphaned").await.remove(0);
     assert!(note.contains(&format!("key {} and id {id} stays in project demo", shop.key())), "{note}");
@@ -160,12 +154,9 @@ async fn rule_22_a_deletion_waits_for_the_quiet_period_of_an_outstanding_create_
 #[tokio::test]
 async fn rule_23_production_is_orphaned_by_default() {
     let shop = Leaping::open().await;
-    let credentials = [("clientId", "production-client"), ("clientSecret", "dev-secret")];
-    shop.put_secret(CREDENTIALS, &credentials).await;
-    let mut project = shop.project();
-    project["metadata"]["name"] = json!("production");
-    project["spec"]["projectKey"] = json!("demo-production");
-    shop.sandbox.apply(&project).await.unwrap();
+    shop.put_credentials("production-client").await;
+    let project = with_spec(shop.project(), &json!({"projectKey": "demo-production"}));
+    shop.sandbox.apply(&named(project, "production")).await.unwrap();
     let production = json!({"type": "production", "projectRef": {"name": "production"}});
     shop.apply_deployment(&production).await;
     let live = shop.finish("Deployed").await;
@@ -173,5 +164,5 @@ async fn rule_23_production_is_orphaned_by_default() {
     shop.delete().await;
     shop.until_gone().await;
     assert_eq!(shop.sent(), [1, 0, 0]);
-    assert_eq!(shop.there(), [DeploymentStatus::Deployed]);
+    assert_eq!(shop.statuses(), [DeploymentStatus::Deployed]);
 }

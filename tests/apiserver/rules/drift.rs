@@ -9,10 +9,8 @@ use connect_operator::names;
 use dev_server::{Options, PlannedOutcome, Shown, Variant};
 use serde_json::{Value, json};
 
-use super::redeploying::retrying;
-use super::{DEPLOYING, GATHER, Leaping, condition, is, is_accepted, level, ready, status};
-use crate::manifests::with_spec;
-use crate::shop::SECRET;
+use super::redeploying::{live_with, retrying};
+use super::{DEPLOYING, Leaping, condition, is, is_accepted, level, ready, status};
 
 /// Longer than the poll interval.
 const INTERVAL: Duration = Duration::from_mins(6);
@@ -38,14 +36,9 @@ impl Leaping {
     fn deploy_elsewhere(&self, configuration: &Value) {
         let action: RedeployAction =
             serde_json::from_value(json!({"configurationValues": [configuration]})).expect("an action");
-        let now = self.dev.now();
-        let id = self.dev.world().all(now).remove(0).id;
+        let (id, now) = (self.there().remove(0).id, self.dev.now());
         self.dev.world().redeploy_elsewhere(&id, &action, now).expect("a redeploy outside the operator");
         self.dev.world().finish(&id, now).expect("it ends");
-    }
-
-    fn set_level_elsewhere(&self, level: &str) {
-        self.set_elsewhere("LOG_LEVEL", level);
     }
 
     fn set_elsewhere(&self, key: &str, value: &str) {
@@ -55,10 +48,7 @@ impl Leaping {
 
     /// Returns a value of the deployment, as the remote returns it.
     fn shown(&self, key: &str) -> Option<String> {
-        let now = self.dev.now();
-        let there = self.dev.world().all(now).remove(0);
-        let mut values = there.applications.into_iter().flat_map(|application| application.standard_configuration);
-        values.find(|pair| pair.key == key).map(|pair| pair.value)
+        self.plain().into_iter().find(|(found, _)| found == key).map(|(_, value)| value)
     }
 }
 
@@ -75,7 +65,7 @@ async fn nothing_that_was_not_sent_drifts(shop: &Leaping) {
 async fn rule_16_drift_is_reported_and_not_corrected_by_default() {
     let shop = Leaping::under("Detect", Options::default()).await;
     nothing_that_was_not_sent_drifts(&shop).await;
-    shop.set_level_elsewhere("debug");
+    shop.set_elsewhere("LOG_LEVEL", "debug");
     shop.reconcile_again().await;
     let reported = shop.until("drifted", is_drifted).await;
     let message = &condition(&reported, names::DRIFTED).expect("it is reported").message;
@@ -93,7 +83,7 @@ async fn rule_16_correct_redeploys_once_for_each_distinct_difference() {
     let shop = Leaping::under("Correct", Options::default()).await;
     nothing_that_was_not_sent_drifts(&shop).await;
     for (redeploys, level) in [(1, "debug"), (2, "warn")] {
-        shop.set_level_elsewhere(level);
+        shop.set_elsewhere("LOG_LEVEL", level);
         shop.annotate(names::RECONCILE_REQUESTED_AT, level).await;
         let corrected = shop.redeployed("Deployed").await;
         assert!(!is_drifted(&corrected), "{level}: {:?}", corrected.status);
@@ -111,10 +101,7 @@ async fn rule_16_of_a_retry_policy_only_sent_members_that_reads_return_are_compa
         ("the remote does not return the policy", Shown::Hidden, json!({"strategy": "immediate"}), false),
     ] {
         let variant = Variant { retry_policies, ..Variant::default() };
-        let shop = Leaping::with(Options { variant, ..Options::default() }).await;
-        shop.put_secret(SECRET, &[("queue", "first-queue-token"), ("webhook", "first-webhook-secret")]).await;
-        shop.sandbox.apply(&with_spec(shop.deployment(), &retrying(&sent))).await.unwrap();
-        shop.finish("Deployed").await;
+        let shop = live_with(Options { variant, ..Options::default() }, &retrying(&sent)).await;
         shop.deploy_elsewhere(&json!({"applicationName": "order-events", "retryPolicy": theirs}));
         shop.reconcile_again().await;
         let seen = shop.pass(INTERVAL).await;
@@ -130,17 +117,15 @@ async fn rule_16_a_foreign_redeploy_after_a_failed_one_does_not_make_it_ready() 
     let id = status(&shop.get().await).id.expect("an id");
     let outcome = PlannedOutcome::failure("service", "It failed", "As the test wants it");
     shop.change(&json!({"spec": level("warn")})).await;
-    shop.until_reason("Redeploying").await;
-    shop.clock.step(GATHER);
+    shop.gathered().await;
     shop.until("a redeploy is accepted", is_accepted).await;
     shop.dev.world().plan_outcome(&id, outcome, shop.dev.now()).expect("the deployment exists");
     shop.pass(DEPLOYING).await;
     shop.until_reason("RedeployFailed").await;
 
-    shop.set_level_elsewhere("debug");
+    shop.set_elsewhere("LOG_LEVEL", "debug");
     let reported = shop.reconcile_again().await;
-    let there = shop.dev.world().all(shop.dev.now()).remove(0);
-    assert_eq!(there.status, DeploymentStatus::Deployed);
+    assert_eq!(shop.statuses(), [DeploymentStatus::Deployed]);
     assert_eq!(ready(&reported).0, "False", "{:?}", reported.status);
     assert!(is_drifted(&reported), "{:?}", reported.status);
     shop.pass(INTERVAL).await;

@@ -12,9 +12,10 @@ use serde_json::json;
 
 use super::{DEPLOYING, Leaping, ready};
 use crate::ending::{Content, SECRETS_FIRST};
-use crate::patience::in_time;
+use crate::manifests::{named, with_spec};
 use crate::security::quick;
-use crate::shop::{NAME, Shop, fast};
+use crate::shop::{NAME, PROJECT, Shop, fast};
+use crate::watching::until;
 
 /// Accepted DELETE calls, by path.
 fn undeployed(shop: &Shop) -> Vec<String> {
@@ -22,15 +23,10 @@ fn undeployed(shop: &Shop) -> Vec<String> {
     shop.dev.calls().into_iter().filter(accepted).map(|call| call.path).collect()
 }
 
-fn there(shop: &Shop) -> Vec<DeploymentStatus> {
-    let now = shop.dev.now();
-    shop.dev.world().all(now).into_iter().map(|deployment| deployment.status).collect()
-}
-
 /// Asserts that every deployment was undeployed once, and that nothing remains in the cluster or at the remote.
 async fn all_gone(case: &str, shop: &Shop, undeploys: usize) {
     shop.until_ended().await;
-    assert_eq!(there(shop), [], "{case}");
+    assert_eq!(shop.statuses(), [], "{case}");
     assert_eq!(undeployed(shop).len(), undeploys, "{case}");
     assert!(shop.copies().await.is_empty(), "{case}: no copy of the credentials remains");
 }
@@ -60,9 +56,7 @@ async fn rule_24_the_copy_replaces_credentials_that_are_deleted_long_before_the_
     let looked = shop.pass(Duration::from_mins(10)).await;
     assert_eq!(ready(&looked).1, "SecretMissing", "it was reconciled, and its Secret is missing");
     shop.delete_all(&[Content::Deployments]).await;
-    shop.until_calls("deleteDeploymentById", 1).await;
-    shop.clock.step(DEPLOYING);
-    shop.until_gone().await;
+    shop.undeployed().await;
     shop.delete_all(&[Content::Projects]).await;
     all_gone("in the end", &shop, 1).await;
 }
@@ -74,8 +68,7 @@ async fn rule_24_the_operators_own_namespace_is_deleted_while_it_runs() {
     shop.operator_namespace.clone_from(&shop.sandbox.namespace);
     shop.start_operator();
     shop.put_project_and_secrets().await;
-    shop.sandbox.apply(&shop.deployment()).await.unwrap();
-    shop.until_reason("Deployed").await;
+    shop.deploy().await;
     assert_eq!(shop.copies().await.len(), 1);
     shop.begin_to_end().await;
     shop.delete_all(&SECRETS_FIRST).await;
@@ -91,11 +84,9 @@ async fn rule_24_a_namespace_with_fifty_is_deleted_while_the_operator_is_killed_
     let mut shop = Shop::with(options, fast()).await;
     shop.put_token("first-token-of-the-shop").await;
     for number in 0..MANY {
-        let mut manifest = shop.deployment();
-        manifest["metadata"]["name"] = json!(format!("tax-{number:02}"));
-        shop.sandbox.apply(&manifest).await.unwrap();
+        shop.sandbox.apply(&named(shop.deployment(), &format!("tax-{number:02}"))).await.unwrap();
     }
-    until(&shop, "all are live", async |shop: &Shop| {
+    until("all are live", async || {
         let all = shop.api::<ConnectorDeployment>().list(&ListParams::default()).await.unwrap();
         all.iter().filter(|object| ready(object).0 == "True").count() == MANY
     })
@@ -112,9 +103,8 @@ async fn rule_24_a_namespace_with_fifty_is_deleted_while_the_operator_is_killed_
         }
     }
     for some in [5, 20, 40] {
-        until(&shop, "some are being undeployed", async |shop: &Shop| undeployed(shop).len() >= some).await;
-        shop.kill_operator().await;
-        shop.start_operator();
+        until("some are being undeployed", async || undeployed(&shop).len() >= some).await;
+        shop.revive_operator().await;
     }
     all_gone("fifty", &shop, MANY).await;
     assert_eq!(undeployed(&shop).into_iter().collect::<BTreeSet<_>>().len(), MANY, "each once");
@@ -122,24 +112,11 @@ async fn rule_24_a_namespace_with_fifty_is_deleted_while_the_operator_is_killed_
     assert_eq!(shop.calls("updateDeploymentById"), 0);
 }
 
-/// Returns once a condition holds.
-async fn until(shop: &Shop, what: &str, is: impl AsyncFn(&Shop) -> bool) {
-    let so = async {
-        while !is(shop).await {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    let seen = in_time(so).await;
-    assert!(seen.is_ok(), "not in time: {what}\n{:?}", shop.dev.counts());
-}
-
 #[tokio::test]
 async fn rule_24_a_namespace_waits_for_a_remote_that_is_down() {
     let mut shop = Leaping::live().await;
-    let mut kept = shop.deployment();
-    kept["metadata"]["name"] = json!("kept");
-    kept["spec"]["deletionPolicy"] = json!("Orphan");
-    shop.sandbox.apply(&kept).await.unwrap();
+    let kept = with_spec(shop.deployment(), &json!({"deletionPolicy": "Orphan"}));
+    shop.sandbox.apply(&named(kept, "kept")).await.unwrap();
     shop.until_calls("createDeployment", 2).await;
     shop.clock.step(DEPLOYING);
     shop.until_object("kept", "live", |object: &ConnectorDeployment| ready(object).0 == "True").await;
@@ -148,23 +125,22 @@ async fn rule_24_a_namespace_waits_for_a_remote_that_is_down() {
     shop.begin_to_end().await;
     shop.delete_all(&SECRETS_FIRST).await;
     shop.until_reason("ServiceUnavailable").await;
-    shop.kill_operator().await;
-    shop.start_operator();
+    shop.revive_operator().await;
     // A deployment with Orphan needs neither credentials nor a remote.
     shop.until_project("one resource is left", |project| {
         project.status.as_ref().is_some_and(|status| status.deployments == Some(1))
     })
     .await;
     shop.clock.step(Duration::from_hours(1));
-    assert_eq!(shop.left().await, [crate::shop::PROJECT, NAME], "both keep their finalizers");
+    assert_eq!(shop.left().await, [PROJECT, NAME], "both keep their finalizers");
 
     shop.dev.clear_faults();
     shop.clock.step(Duration::from_hours(1));
     shop.until_calls("deleteDeploymentById", 1).await;
-    until(&shop, "accepted", async |shop: &Shop| undeployed(shop).len() == 1).await;
+    until("accepted", async || undeployed(&shop).len() == 1).await;
     shop.clock.step(DEPLOYING);
     shop.until_ended().await;
-    assert_eq!(there(&shop), [DeploymentStatus::Deployed], "the one with Orphan");
+    assert_eq!(shop.statuses(), [DeploymentStatus::Deployed], "the one with Orphan");
     assert!(shop.copies().await.is_empty());
 }
 

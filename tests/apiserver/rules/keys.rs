@@ -5,39 +5,27 @@ use std::time::Duration;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::names;
 use dev_server::{Fault, FaultAnswer};
-use k8s_openapi::api::core::v1::Secret;
-use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
-use kube::{Resource, ResourceExt};
-use serde::de::DeserializeOwned;
+use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use super::{DEPLOYING, Leaping, QUIET, QUIET_PERIOD, condition, is, is_accepted, level, message, ready, status};
 use crate::cluster::Sandbox;
-use crate::manifests::with_spec;
-use crate::patience::in_time;
+use crate::manifests::{self, with_spec};
+use crate::reported::reason;
 use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET};
-use crate::watching::awaited;
 
 const KEY: &str = "tax-eu";
 
 /// A deployment with another name and the shared key.
 fn named(shop: &Leaping, name: &str, change: &Value) -> Value {
-    let mut manifest = with_spec(with_spec(shop.deployment(), &json!({"key": KEY})), change);
-    manifest["metadata"]["name"] = json!(name);
-    manifest
+    manifests::named(with_spec(with_spec(shop.deployment(), &json!({"key": KEY})), change), name)
 }
 
 /// Creates everything that a deployment needs in another namespace, which the operator watches from its next start.
 async fn another_namespace(shop: &mut Leaping) -> Sandbox {
     let other = Sandbox::new().await;
-    for (name, data) in [
-        (CREDENTIALS, json!({"clientId": "dev-client", "clientSecret": "dev-secret"})),
-        (SECRET, json!({"token": "first-token-of-the-shop"})),
-    ] {
-        let secret = json!({"metadata": {"name": name}, "stringData": data});
-        let secrets = Api::<Secret>::namespaced(other.client.clone(), &other.namespace);
-        secrets.create(&PostParams::default(), &serde_json::from_value(secret).unwrap()).await.unwrap();
-    }
+    other.put_credentials("dev-client").await;
+    other.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
     let mut project = shop.project();
     // The same remote, spelt in another way.
     let url = project["spec"]["apiUrl"].as_str().expect("the dev server's").replace("127.0.0.1", "127.1");
@@ -47,64 +35,21 @@ async fn another_namespace(shop: &mut Leaping) -> Sandbox {
     other
 }
 
-fn api<K>(sandbox: &Sandbox) -> Api<K>
-where
-    K: Resource<Scope = kube::core::NamespaceResourceScope, DynamicType = ()>,
-{
-    Api::namespaced(sandbox.client.clone(), &sandbox.namespace)
-}
-
-/// Returns the resource once its Ready condition has this reason for its generation.
-async fn until_reason(sandbox: &Sandbox, name: &str, reason: &str) -> ConnectorDeployment {
-    until(sandbox, name, reason, |object| {
-        status(object).observed_generation == object.metadata.generation.unwrap_or_default()
-            && ready(object).1 == reason
-    })
-    .await
-}
-
-async fn until<K>(sandbox: &Sandbox, name: &str, what: &str, is: impl Fn(&K) -> bool) -> K
-where
-    K: Resource<Scope = kube::core::NamespaceResourceScope, DynamicType = ()>
-        + Clone
-        + std::fmt::Debug
-        + DeserializeOwned
-        + Send
-        + 'static,
-{
-    let seen = awaited(api::<K>(sandbox), name, |object: Option<&K>| object.is_some_and(&is));
-    let Ok(found) = in_time(seen).await else {
-        panic!("not in time: {what}\n{:#?}", api::<K>(sandbox).get_opt(name).await.unwrap());
-    };
-    found.expect("a condition on an object")
-}
-
-async fn delete(sandbox: &Sandbox, name: &str) {
-    api::<ConnectorDeployment>(sandbox).delete(name, &DeleteParams::default()).await.unwrap();
-}
-
-async fn until_gone(sandbox: &Sandbox, name: &str) {
-    let gone = awaited(api(sandbox), name, |object: Option<&ConnectorDeployment>| object.is_none());
-    in_time(gone).await.expect("it is deleted");
-}
-
 /// Lets time pass, then requests a reconcile of this resource; returns once it was handled.
 async fn pass(shop: &Leaping, sandbox: &Sandbox, name: &str, time: Duration) {
     shop.clock.step(time);
     let request = shop.clock.now().to_string();
     let asked = json!({"metadata": {"annotations": {names::RECONCILE_REQUESTED_AT: request}}});
     sandbox.change(&named(shop, name, &json!({})), &asked).await.unwrap();
-    until::<ConnectorDeployment>(sandbox, name, "reconciled again", |object| {
-        status(object).handled_reconcile_request.as_ref() == Some(&request)
-    })
-    .await;
+    let handled = |object: &ConnectorDeployment| status(object).handled_reconcile_request.as_ref() == Some(&request);
+    sandbox.until_object(name, "reconciled again", handled).await;
 }
 
 /// Lets the accepted operation end.
 async fn finish(shop: &Leaping, sandbox: &Sandbox, name: &str) -> ConnectorDeployment {
-    until::<ConnectorDeployment>(sandbox, name, "accepted", is_accepted).await;
+    sandbox.until_object(name, "accepted", is_accepted).await;
     pass(shop, sandbox, name, DEPLOYING).await;
-    until_reason(sandbox, name, "Deployed").await
+    sandbox.until_reason(name, "Deployed").await
 }
 
 fn assert_aside(object: &ConnectorDeployment, winner: &str) {
@@ -121,15 +66,15 @@ async fn rule_04_a_renamed_resource_keeps_the_deployment_as_the_page_and_the_mes
     let live = shop.finish("Deployed").await;
     shop.sandbox.change(&shop.deployment(), &json!({"spec": {"deletionPolicy": "Orphan"}})).await.unwrap();
     shop.sandbox.apply(&named(&shop, "second", &json!({"adoptionPolicy": "Adopt"}))).await.unwrap();
-    let aside = until_reason(&shop.sandbox, "second", "KeyConflict").await;
+    let aside = shop.sandbox.until_reason("second", "KeyConflict").await;
     assert!(message(&aside).contains("set deletionPolicy: Orphan on that one and adoptionPolicy: Adopt on this one"));
     shop.delete().await;
     shop.until_gone().await;
-    until_reason(&shop.sandbox, "second", "Adopting").await;
+    shop.sandbox.until_reason("second", "Adopting").await;
     shop.clock.step(QUIET_PERIOD);
     let look = json!({"metadata": {"annotations": {names::RECONCILE_REQUESTED_AT: "look"}}});
     shop.sandbox.change(&named(&shop, "second", &json!({"adoptionPolicy": "Adopt"})), &look).await.unwrap();
-    let second = until_reason(&shop.sandbox, "second", "Deployed").await;
+    let second = shop.sandbox.until_reason("second", "Deployed").await;
     assert_eq!((status(&second).id, status(&second).applications), (status(&live).id, status(&live).applications));
     assert_eq!(shop.sent(), [1, 0, 0], "nothing but the first create");
 }
@@ -140,39 +85,32 @@ async fn rule_04_one_owns_the_key_and_the_other_changes_nothing_until_it_is_gone
     shop.apply_deployment(&json!({"key": KEY})).await;
     let live = shop.finish("Deployed").await;
     shop.sandbox.apply(&named(&shop, "second", &json!({"adoptionPolicy": "Adopt"}))).await.unwrap();
-    let aside = until_reason(&shop.sandbox, "second", "KeyConflict").await;
+    let aside = shop.sandbox.until_reason("second", "KeyConflict").await;
     assert_aside(&aside, &format!("{}/{NAME}", shop.sandbox.namespace));
     assert!(aside.finalizers().is_empty(), "it has no finalizer");
     assert_eq!((status(&aside).id, status(&aside).key, status(&aside).remote), (None, None, None));
 
     // A redeploy request and a changed spec have no effect.
     let annotated = json!({"metadata": {"annotations": {names::REDEPLOY_REQUESTED_AT: "now"}}, "spec": level("debug")});
-    shop.sandbox.change(&aside_manifest(&shop), &annotated).await.unwrap();
-    until_reason(&shop.sandbox, "second", "KeyConflict").await;
+    shop.sandbox.change(&named(&shop, "second", &json!({})), &annotated).await.unwrap();
+    shop.sandbox.until_reason("second", "KeyConflict").await;
     shop.pass(QUIET_PERIOD).await;
     assert_eq!(shop.sent(), [1, 0, 0]);
 
     // It is deleted at once, and the deployment of the other one stays.
-    delete(&shop.sandbox, "second").await;
-    until_gone(&shop.sandbox, "second").await;
+    shop.sandbox.delete::<ConnectorDeployment>("second").await;
     assert_eq!(ready(&shop.reconcile_again().await), ("True", "Deployed"));
     assert_eq!(shop.sent(), [1, 0, 0]);
 
     // It continues without a change once it is the only claimant.
     shop.sandbox.apply(&named(&shop, "second", &json!({}))).await.unwrap();
-    until_reason(&shop.sandbox, "second", "KeyConflict").await;
+    shop.sandbox.until_reason("second", "KeyConflict").await;
     shop.delete().await;
-    shop.until_calls("deleteDeploymentById", 1).await;
-    shop.clock.step(DEPLOYING);
-    shop.until_gone().await;
+    shop.undeployed().await;
     let second = finish(&shop, &shop.sandbox, "second").await;
     assert_ne!(status(&second).id, status(&live).id);
     assert_eq!(status(&second).key.as_deref(), Some(KEY));
     assert_eq!(shop.sent(), [2, 0, 1]);
-}
-
-fn aside_manifest(shop: &Leaping) -> Value {
-    named(shop, "second", &json!({}))
 }
 
 #[tokio::test]
@@ -187,8 +125,8 @@ async fn rule_04_of_two_created_at_once_in_different_namespaces_one_creates_and_
     // The older one owns the key, unless the remote answers for the project of the other one first: a claim counts only
     // from then on.
     let (first, second, aside) = tokio::select! {
-        aside = until_reason(&other, NAME, "KeyConflict") => (&one, &other, aside),
-        aside = until_reason(&one, NAME, "KeyConflict") => (&other, &one, aside),
+        aside = other.until_reason(NAME, "KeyConflict") => (&one, &other, aside),
+        aside = one.until_reason(NAME, "KeyConflict") => (&other, &one, aside),
     };
     finish(&shop, first, NAME).await;
     assert_aside(&aside, &format!("{}/{NAME}", first.namespace));
@@ -205,8 +143,8 @@ async fn rule_04_of_two_created_at_once_in_different_namespaces_one_creates_and_
         let policy = json!({"spec": {"deletionPolicy": "Orphan"}});
         sandbox.change(&named(&shop, NAME, &json!({})), &policy).await.unwrap();
     }
-    until_reason(first, NAME, "Deployed").await;
-    let still = until_reason(second, NAME, "KeyConflict").await;
+    first.until_reason(NAME, "Deployed").await;
+    let still = second.until_reason(NAME, "KeyConflict").await;
     assert_aside(&still, &format!("{}/{NAME}", first.namespace));
     assert_eq!(
         condition(&still, names::READY).unwrap().last_transition_time,
@@ -223,7 +161,7 @@ async fn rule_04_a_stronger_claim_that_appears_during_a_lookup_prevents_the_crea
     // The stronger claimant is older, and only observes at first.
     let stronger = named(&shop, "aaa", &json!({"managementPolicy": "ObserveOnly"}));
     shop.sandbox.apply(&stronger).await.unwrap();
-    until_reason(&shop.sandbox, "aaa", "RemoteDisappeared").await;
+    shop.sandbox.until_reason("aaa", "RemoteDisappeared").await;
     let slow = FaultAnswer { delay_ms: 3_600_000, ..FaultAnswer::default() };
     // The response shows the state before the delay, which ends when the faults are cleared.
     shop.dev.fault(Fault::of("getDeploymentByKey", slow).after_the_effect().times(1)).unwrap();
@@ -231,7 +169,7 @@ async fn rule_04_a_stronger_claim_that_appears_during_a_lookup_prevents_the_crea
     shop.apply_deployment(&json!({"key": KEY})).await;
     shop.until_so("about to read", || shop.dev.faults().iter().all(|fault| fault.count == Some(0))).await;
     shop.sandbox.change(&stronger, &json!({"spec": {"managementPolicy": "Full"}})).await.unwrap();
-    until_reason(&shop.sandbox, "aaa", "Creating").await;
+    shop.sandbox.until_reason("aaa", "Creating").await;
     shop.dev.clear_faults();
     finish(&shop, &shop.sandbox, "aaa").await;
     assert_aside(&shop.until_reason("KeyConflict").await, "aaa");
@@ -253,11 +191,10 @@ async fn rule_04_a_backup_restored_into_another_namespace_waits_for_the_owner() 
     restored["metadata"]["annotations"] = json!({names::REMOTE_ID: status(&live).id});
     restored["metadata"]["finalizers"] = json!([names::FINALIZER]);
     other.apply(&restored).await.unwrap();
-    let aside = until_reason(&other, NAME, "KeyConflict").await;
+    let aside = other.until_reason(NAME, "KeyConflict").await;
     assert_aside(&aside, &format!("{}/{NAME}", shop.sandbox.namespace));
     // Deleting the copy must not undeploy what the original owns.
-    delete(&other, NAME).await;
-    until_gone(&other, NAME).await;
+    other.delete::<ConnectorDeployment>(NAME).await;
     assert_eq!(ready(&shop.reconcile_again().await), ("True", "Deployed"));
     assert_eq!(shop.sent(), [1, 0, 0]);
 }
@@ -268,21 +205,21 @@ async fn rule_04_observing_claims_no_key_and_reads_what_another_one_owns() {
     let observing = named(&shop, "observer", &json!({"managementPolicy": "ObserveOnly"}));
     // It is the older one.
     shop.sandbox.apply(&observing).await.unwrap();
-    until_reason(&shop.sandbox, "observer", "RemoteDisappeared").await;
+    shop.sandbox.until_reason("observer", "RemoteDisappeared").await;
     shop.apply_deployment(&json!({"key": KEY, "adoptionPolicy": "Adopt"})).await;
     let live = shop.finish("Deployed").await;
     pass(&shop, &shop.sandbox, "observer", QUIET).await;
-    until_reason(&shop.sandbox, "observer", "Observed").await;
+    shop.sandbox.until_reason("observer", "Observed").await;
 
     // To manage it, it has to wait for the owner.
     let full = json!({"spec": {"managementPolicy": "Full", "adoptionPolicy": "Adopt"}});
     shop.sandbox.change(&observing, &full).await.unwrap();
-    assert_aside(&until_reason(&shop.sandbox, "observer", "KeyConflict").await, NAME);
+    assert_aside(&shop.sandbox.until_reason("observer", "KeyConflict").await, NAME);
     shop.change(&json!({"spec": {"managementPolicy": "ObserveOnly"}})).await;
     shop.until_reason("Observed").await;
-    until_reason(&shop.sandbox, "observer", "Adopting").await;
+    shop.sandbox.until_reason("observer", "Adopting").await;
     pass(&shop, &shop.sandbox, "observer", QUIET).await;
-    let taken = until_reason(&shop.sandbox, "observer", "Deployed").await;
+    let taken = shop.sandbox.until_reason("observer", "Deployed").await;
     assert_eq!(status(&taken).id, status(&live).id);
 
     // The former owner still has the id in its status: the older one keeps the key.
@@ -296,15 +233,14 @@ async fn rule_04_observing_claims_no_key_and_reads_what_another_one_owns() {
 #[tokio::test]
 async fn rule_04_a_winner_that_moves_to_another_project_releases_the_key() {
     let shop = Leaping::open().await;
-    let mut elsewhere = shop.project();
-    elsewhere["metadata"]["name"] = json!("elsewhere");
+    let mut elsewhere = manifests::named(shop.project(), "elsewhere");
     elsewhere["spec"]["projectKey"] = json!("other");
     shop.sandbox.apply(&elsewhere).await.unwrap();
     // A suspended resource claims its key.
     shop.apply_deployment(&json!({"key": KEY, "suspend": true})).await;
     shop.until_reason("Suspended").await;
     shop.sandbox.apply(&named(&shop, "zzz", &json!({}))).await.unwrap();
-    until_reason(&shop.sandbox, "zzz", "KeyConflict").await;
+    shop.sandbox.until_reason("zzz", "KeyConflict").await;
     shop.change(&json!({"spec": {"projectRef": {"name": "elsewhere"}}})).await;
     finish(&shop, &shop.sandbox, "zzz").await;
 
@@ -312,10 +248,7 @@ async fn rule_04_a_winner_that_moves_to_another_project_releases_the_key() {
     shop.change(&json!({"spec": {"projectRef": {"name": PROJECT}, "suspend": false}})).await;
     assert_aside(&shop.until_reason("KeyConflict").await, "zzz");
     // The same holds if its project is created again and names the same remote.
-    let projects = shop.api::<ConnectProject>();
-    projects.delete("elsewhere", &DeleteParams::default()).await.unwrap();
-    let gone = awaited(projects, "elsewhere", |object: Option<&ConnectProject>| object.is_none());
-    in_time(gone).await.expect("nothing uses it");
+    shop.sandbox.delete::<ConnectProject>("elsewhere").await;
     shop.change(&json!({"spec": {"projectRef": {"name": "elsewhere"}}})).await;
     shop.until_reason("ProjectMissing").await;
     elsewhere["spec"]["projectKey"] = json!("demo");
@@ -336,23 +269,17 @@ async fn rule_04_a_project_without_valid_credentials_blocks_no_key() {
     let mut shop = Leaping::open().await;
     shop.stop_operator().await;
     let other = another_namespace(&mut shop).await;
-    let wrong = json!({"metadata": {"name": CREDENTIALS}, "stringData": {"clientSecret": "invented"}});
-    let secrets = api::<Secret>(&other);
-    secrets.patch(CREDENTIALS, &PatchParams::default(), &Patch::Merge(wrong)).await.unwrap();
+    other.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "invented")]).await;
     older_with_invented_id(&shop, &other).await;
     shop.start_operator();
-    until::<ConnectProject>(&other, PROJECT, "refused", |project| {
-        let conditions = project.status.iter().flat_map(|status| &status.conditions);
-        conditions.into_iter().any(|condition| condition.reason == "CredentialsRejected")
-    })
-    .await;
+    let refused = |project: &ConnectProject| reason(project) == "CredentialsRejected";
+    other.until_object(PROJECT, "refused", refused).await;
     shop.apply_deployment(&json!({"key": KEY})).await;
     shop.finish("Deployed").await;
 
     // With valid credentials it is a claimant like the others.
-    let right = json!({"metadata": {"name": CREDENTIALS}, "stringData": {"clientSecret": "dev-secret"}});
-    secrets.patch(CREDENTIALS, &PatchParams::default(), &Patch::Merge(right)).await.unwrap();
-    assert_aside(&until_reason(&other, "aaa", "KeyConflict").await, &format!("{}/{NAME}", shop.sandbox.namespace));
+    other.put_credentials("dev-client").await;
+    assert_aside(&other.until_reason("aaa", "KeyConflict").await, &format!("{}/{NAME}", shop.sandbox.namespace));
     assert_eq!(shop.sent(), [1, 0, 0]);
 }
 
@@ -367,9 +294,8 @@ async fn rule_04_an_invented_annotation_does_not_outrank_the_older_claim() {
     let mut theirs = named(&shop, "zzz", &json!({"adoptionPolicy": "Adopt"}));
     theirs["metadata"]["annotations"] = json!({names::REMOTE_ID: "8a7d1c2e-0000-4000-8000-000000000000"});
     shop.sandbox.apply(&theirs).await.unwrap();
-    let aside = until_reason(&shop.sandbox, "zzz", "KeyConflict").await;
+    let aside = shop.sandbox.until_reason("zzz", "KeyConflict").await;
     assert_aside(&aside, &format!("{}/{NAME}", shop.sandbox.namespace));
     assert_eq!(shop.sent(), [0, 0, 0]);
-    delete(&shop.sandbox, "zzz").await;
-    until_gone(&shop.sandbox, "zzz").await;
+    shop.sandbox.delete::<ConnectorDeployment>("zzz").await;
 }

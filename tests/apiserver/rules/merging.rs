@@ -10,7 +10,9 @@ use dev_server::{
 };
 use serde_json::{Value, json};
 
-use super::{DEPLOYING, GATHER, Leaping, QUIET, condition, level, ready, status};
+use super::adopting::adopting;
+use super::versions::running;
+use super::{DEPLOYING, Leaping, condition, level, message, ready, status};
 use crate::shop::SECRET;
 
 /// The configuration of the application: plain values, and the Secret's key `token` for each of these secured keys.
@@ -33,13 +35,6 @@ fn retained(object: &ConnectorDeployment) -> Option<String> {
     condition.map(|condition| condition.message.clone())
 }
 
-fn plain(shop: &Leaping) -> Vec<(String, String)> {
-    let now = shop.dev.now();
-    let there = shop.dev.world().all(now).remove(0);
-    let values = there.applications.into_iter().flat_map(|application| application.standard_configuration);
-    values.map(|value| (value.key, value.value)).collect()
-}
-
 pub(super) fn with_enabler(connector: &mut ConnectorDefinition) {
     connector.configurations.push(DeclaredApplication {
         application_name: "enabler".into(),
@@ -49,10 +44,14 @@ pub(super) fn with_enabler(connector: &mut ConnectorDefinition) {
     });
 }
 
+/// An optional secured value without a default.
+fn with_sign_key(connector: &mut ConnectorDefinition) {
+    let sign = SecuredKey { key: "SIGN_KEY".into(), ..SecuredKey::default() };
+    connector.configurations[0].secured_configuration.push(sign);
+}
+
 pub(super) fn applications(shop: &Leaping) -> Vec<String> {
-    let now = shop.dev.now();
-    let there = shop.dev.world().all(now).remove(0);
-    there.applications.into_iter().map(|application| application.application_name).collect()
+    shop.there().remove(0).applications.into_iter().map(|application| application.application_name).collect()
 }
 
 #[tokio::test]
@@ -83,7 +82,7 @@ async fn rule_08_a_move_omits_an_added_application_if_the_service_refuses_it() {
     shop.dev.world().raise_connector("demo-connector", false, with_enabler).unwrap();
     shop.clock.step(Duration::from_mins(6));
     let moved = shop.redeployed("ApplicationMissing").await;
-    assert_eq!(status(&moved).connector.and_then(|connector| connector.version), Some(2));
+    assert_eq!(running(&moved), Some(2));
     assert_eq!(applications(&shop), ["service"]);
     shop.pass(Duration::from_mins(10)).await;
     assert_eq!(shop.sent(), [1, 2, 0], "refused once, accepted once, and not again");
@@ -108,11 +107,7 @@ async fn rule_08_nothing_is_created_before_the_registry_returns_what_the_connect
 #[tokio::test]
 async fn rule_08_a_removed_value_without_a_default_is_retained_and_reported() {
     let shop = Leaping::open().await;
-    let optional = |connector: &mut ConnectorDefinition| {
-        let sign = SecuredKey { key: "SIGN_KEY".into(), ..SecuredKey::default() };
-        connector.configurations[0].secured_configuration.push(sign);
-    };
-    shop.dev.world().raise_connector("demo-connector", false, optional).unwrap();
+    shop.dev.world().raise_connector("demo-connector", false, with_sign_key).unwrap();
     let all = [("LOG_LEVEL", "debug"), ("FEATURES", "cart")];
     shop.apply_deployment(&service(&all, &["API_TOKEN", "SIGN_KEY"])).await;
     let live = shop.finish("Deployed").await;
@@ -140,17 +135,13 @@ async fn rule_08_a_removed_value_without_a_default_is_retained_and_reported() {
     assert!(retained(&reported).is_some_and(|message| message.contains("FEATURES") && message.contains("SIGN_KEY")));
     shop.pass(Duration::from_mins(10)).await;
     assert_eq!(shop.sent(), [1, 3, 0]);
-    assert!(plain(&shop).contains(&("FEATURES".to_owned(), "cart".to_owned())));
+    assert!(shop.plain().contains(&("FEATURES".to_owned(), "cart".to_owned())));
 }
 
 #[tokio::test]
 async fn rule_08_texts_of_a_deployment_that_retains_a_secret_are_not_shown() {
     let shop = Leaping::open().await;
-    let optional = |connector: &mut ConnectorDefinition| {
-        let sign = SecuredKey { key: "SIGN_KEY".into(), ..SecuredKey::default() };
-        connector.configurations[0].secured_configuration.push(sign);
-    };
-    shop.dev.world().raise_connector("demo-connector", false, optional).unwrap();
+    shop.dev.world().raise_connector("demo-connector", false, with_sign_key).unwrap();
     shop.put_secret("sign", &[("key", "sign-key-of-the-shop")]).await;
     let mut both = service(&[], &["API_TOKEN"]);
     let sign = json!({"key": "SIGN_KEY", "valueFrom": {"secretKeyRef": {"name": "sign", "key": "key"}}});
@@ -179,7 +170,7 @@ async fn rule_08_a_removed_value_with_a_default_is_set_to_it_once() {
     shop.change(&spec(&[("FEATURES", "cart")], &["API_TOKEN"])).await;
     let live = shop.redeployed("Deployed").await;
     assert_eq!(retained(&live), None);
-    assert!(plain(&shop).contains(&("LOG_LEVEL".to_owned(), "info".to_owned())), "{:?}", plain(&shop));
+    assert!(shop.plain().contains(&("LOG_LEVEL".to_owned(), "info".to_owned())), "{:?}", shop.plain());
     shop.pass(Duration::from_mins(10)).await;
     shop.pass(Duration::from_mins(10)).await;
     assert_eq!(shop.sent(), [1, 1, 0]);
@@ -198,17 +189,15 @@ async fn rule_08_a_removed_value_recreates_the_deployment_by_policy() {
     let first = shop.finish("Deployed").await;
     shop.change(&spec(&[], &["API_TOKEN"])).await;
     // Changes are gathered first; then the deployment is deleted, and created again.
-    shop.until_reason("Redeploying").await;
-    shop.clock.step(GATHER);
+    shop.gathered().await;
     let down = shop.until_reason("Undeploying").await;
-    let message = &condition(&down, names::READY).unwrap().message;
-    assert!(message.contains("create"), "{message}");
+    assert!(message(&down).contains("create"), "{}", message(&down));
     shop.until_calls("deleteDeploymentById", 1).await;
     shop.pass(DEPLOYING).await;
     let again = shop.finish("Deployed").await;
     assert_ne!(status(&first).id, status(&again).id);
     assert_eq!(retained(&again), None);
-    assert!(plain(&shop).iter().all(|(key, _)| key != "FEATURES"), "{:?}", plain(&shop));
+    assert!(shop.plain().iter().all(|(key, _)| key != "FEATURES"), "{:?}", shop.plain());
     shop.pass(Duration::from_mins(10)).await;
     shop.reconcile_again().await;
     assert_eq!(shop.sent(), [2, 0, 1], "one recreation and no redeploy");
@@ -220,14 +209,11 @@ async fn rule_08_a_deployment_that_lacks_applications_is_reported_and_redeployed
     shop.dev.world().raise_connector("demo-connector", false, with_enabler).unwrap();
     // It was created with one application of two.
     shop.make_elsewhere("info");
-    let mut wanted = level("info");
-    wanted["adoptionPolicy"] = json!("Adopt");
-    shop.apply_deployment(&wanted).await;
-    shop.until_reason("Adopting").await;
-    shop.pass(QUIET).await;
+    shop.apply_deployment(&adopting("info")).await;
+    shop.adopted().await;
     let reported = shop.until_reason("ApplicationMissing").await;
     assert_eq!(ready(&reported).0, "False");
-    let why = &condition(&reported, names::READY).unwrap().message;
+    let why = message(&reported);
     assert!(why.contains("enabler") && why.contains("delete this resource"), "{why}");
     assert!(condition(&reported, names::STALLED).is_some());
     assert_eq!(shop.sent(), [0, 0, 0]);
@@ -236,7 +222,7 @@ async fn rule_08_a_deployment_that_lacks_applications_is_reported_and_redeployed
     shop.redeployed("ApplicationMissing").await;
     shop.pass(Duration::from_mins(10)).await;
     assert_eq!(shop.sent(), [0, 1, 0], "one redeploy, which is not refused");
-    assert!(plain(&shop).contains(&("LOG_LEVEL".to_owned(), "debug".to_owned())));
+    assert!(shop.plain().contains(&("LOG_LEVEL".to_owned(), "debug".to_owned())));
     assert!(status(&reported).id.is_some());
 }
 
@@ -247,7 +233,7 @@ async fn rule_08_values_that_reads_return_differently_are_reported_and_not_sent_
     shop.apply_deployment(&service(&[("LOG_LEVEL", "info"), ("FEATURES", " a-feature ")], &["API_TOKEN"])).await;
     let reported = shop.finish("ValuesNotApplied").await;
     assert_eq!(ready(&reported).0, "False");
-    let why = &condition(&reported, names::READY).unwrap().message;
+    let why = message(&reported);
     assert!(why.contains("service/FEATURES") && !why.contains("LOG_LEVEL"), "{why}");
     assert!(!why.contains("a-feature"), "{why}");
     shop.pass(Duration::from_mins(10)).await;

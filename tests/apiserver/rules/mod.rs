@@ -36,7 +36,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use clock::Clock;
-use connect_api::model::DeploymentDraft;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use connect_operator::names;
@@ -50,6 +49,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
+use crate::manifests::{named, with_spec};
 use crate::patience::{in_time, waits_long};
 use crate::shop::state;
 use crate::shop::{NAME, SECRET, Shop};
@@ -129,7 +129,7 @@ impl Leaping {
     /// Applies the deployment with changes to its spec, and the Secret that it names.
     pub(crate) async fn apply_deployment(&self, change: &Value) {
         self.put_token("first-token-of-the-shop").await;
-        self.sandbox.apply(&crate::manifests::with_spec(self.deployment(), change)).await.unwrap();
+        self.sandbox.apply(&with_spec(self.deployment(), change)).await.unwrap();
     }
 
     /// Makes the operator cache the registry entry, so that nothing waits for it later: a suspended deployment reads it
@@ -137,8 +137,7 @@ impl Leaping {
     pub(crate) async fn know_the_registry(&self) {
         let service = json!([{"applicationName": "service", "securedConfiguration": []}]);
         let held = json!({"suspend": true, "configurations": service});
-        let mut suspended = crate::manifests::with_spec(self.deployment(), &held);
-        suspended["metadata"]["name"] = json!("suspended");
+        let suspended = named(with_spec(self.deployment(), &held), "suspended");
         self.sandbox.apply(&suspended).await.unwrap();
         self.sandbox.until_reason("suspended", "Suspended").await;
     }
@@ -191,18 +190,31 @@ impl Leaping {
         self.until_reason(reason).await
     }
 
-    /// After a change: lets the time pass in which changes are gathered, and the redeploy end.
-    pub(crate) async fn redeployed(&self, reason: &str) -> ConnectorDeployment {
+    /// After a change: lets the time pass in which changes are gathered.
+    pub(crate) async fn gathered(&self) {
         self.until_reason("Redeploying").await;
         // A requested reconcile would be an edit: between the call and the write of its response, it would make the
         // response count as lost.
         self.clock.step(GATHER);
+    }
+
+    /// The same, and lets the redeploy end.
+    pub(crate) async fn redeployed(&self, reason: &str) -> ConnectorDeployment {
+        self.gathered().await;
         self.finish(reason).await
     }
 
-    /// Number of calls that change something: creates, redeploys, deletes.
-    pub(crate) fn sent(&self) -> [u64; 3] {
-        ["createDeployment", "updateDeploymentById", "deleteDeploymentById"].map(|operation| self.calls(operation))
+    /// Lets the minute pass after which a deployment is adopted.
+    pub(crate) async fn adopted(&self) {
+        self.until_reason("Adopting").await;
+        self.pass(QUIET).await;
+    }
+
+    /// Lets the deletion that has begun undeploy, and end.
+    pub(crate) async fn undeployed(&self) {
+        self.until_calls("deleteDeploymentById", 1).await;
+        self.clock.step(DEPLOYING);
+        self.until_gone().await;
     }
 
     /// Number of calls that read deployments.
@@ -227,36 +239,6 @@ impl Leaping {
         };
         let seen = in_time(so).await;
         assert!(seen.is_ok(), "not in time: {what}\n{:?}", self.dev.counts());
-    }
-
-    /// The key of the deployment at the remote.
-    pub(crate) fn key(&self) -> String {
-        format!("{}_{NAME}", self.sandbox.namespace)
-    }
-
-    /// Creates a deployment under the same key outside the operator; returns its id.
-    pub(crate) fn make_elsewhere(&self, level: &str) -> String {
-        self.make_elsewhere_under(&self.key(), level)
-    }
-
-    /// Creates a deployment under another key outside the operator; returns its id.
-    pub(crate) fn make_elsewhere_under(&self, key: &str, level: &str) -> String {
-        let draft: DeploymentDraft = serde_json::from_value(json!({
-            "key": key,
-            "type": "sandbox",
-            "connector": {"key": "demo-connector"},
-            "configurations": [{
-                "applicationName": "service",
-                "standardConfiguration": [{"key": "LOG_LEVEL", "value": level}],
-                "securedConfiguration": [{"key": "API_TOKEN", "value": "a-token-of-somebody-else"}],
-            }],
-            "region": "europe-west1.gcp",
-        }))
-        .unwrap();
-        let now = self.dev.now();
-        let id = self.dev.world().create("demo", &draft, true, now).unwrap().id;
-        self.dev.world().finish(&id, now).unwrap();
-        id
     }
 
     /// Watches every version of the deployment from now on.

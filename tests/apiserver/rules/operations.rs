@@ -47,30 +47,20 @@ async fn rule_06_a_failure_that_is_read_while_a_redeploy_runs_is_the_old_one() {
 
 /// Lets this call arrive and its response be lost with the operator, which is killed and started again.
 async fn die_during(shop: &mut Leaping, operation: &str, arrived: impl Fn(&[DeploymentStatus]) -> bool) {
-    shop.until_so(operation, || {
-        let now = shop.dev.now();
-        let there: Vec<_> = shop.dev.world().all(now).into_iter().map(|deployment| deployment.status).collect();
-        arrived(&there)
-    })
-    .await;
+    shop.until_so(operation, || arrived(&shop.statuses())).await;
     shop.kill_operator().await;
     shop.dev.clear_faults();
     shop.start_operator();
 }
 
-fn never_answered(operation: &str) -> Fault {
-    Fault::of(operation, FaultAnswer { delay_ms: FOR_EVER, ..FaultAnswer::default() }).after_the_effect()
-}
-
 #[tokio::test]
 async fn rule_06_an_operator_killed_during_a_create_neither_loses_it_nor_creates_twice() {
     let mut shop = Leaping::open().await;
-    shop.dev.fault(never_answered("createDeployment")).unwrap();
+    shop.dev.fault(answered_late("createDeployment")).unwrap();
     shop.apply_deployment(&json!({})).await;
     die_during(&mut shop, "createDeployment", |there| !there.is_empty()).await;
     shop.finish("Deployed").await;
-    let now = shop.dev.now();
-    assert_eq!(shop.dev.world().all(now).len(), 1);
+    assert_eq!(shop.there().len(), 1);
     assert_eq!(shop.sent(), [1, 0, 0], "no call except the unanswered one");
 }
 
@@ -88,8 +78,7 @@ async fn rule_06_an_operator_killed_before_the_create_arrives_sends_it_again() {
     assert_eq!(ready(&waiting), ("Unknown", "Creating"));
     shop.pass(Duration::from_secs(15)).await;
     shop.finish("Deployed").await;
-    let now = shop.dev.now();
-    assert_eq!(shop.dev.world().all(now).len(), 1);
+    assert_eq!(shop.there().len(), 1);
     assert!((1..=2).contains(&shop.sent()[0]), "the first call may not have left the process");
 }
 
@@ -98,15 +87,14 @@ async fn rule_06_an_operator_killed_during_a_redeploy_neither_loses_it_nor_redep
     // With plain values, which reads return, and with secured ones only, which they do not.
     for secured in [false, true] {
         let mut shop = Leaping::live().await;
-        shop.dev.fault(never_answered("updateDeploymentById")).unwrap();
+        shop.dev.fault(answered_late("updateDeploymentById")).unwrap();
         if secured {
             shop.put_token("second-token-of-the-shop").await;
         } else {
             shop.change(&json!({"spec": level("debug")})).await;
         }
-        shop.until_reason("Redeploying").await;
         // Nothing is awaited of a reconcile that may already be in the call: it would end only once the deployment is live.
-        shop.clock.step(GATHER);
+        shop.gathered().await;
         die_during(&mut shop, "updateDeploymentById", |there| there[0].is_busy()).await;
         shop.pass(Duration::from_secs(1)).await;
         shop.pass(DEPLOYING).await;
@@ -121,29 +109,23 @@ async fn rule_06_an_operator_killed_during_a_redeploy_neither_loses_it_nor_redep
 #[tokio::test]
 async fn rule_06_an_operator_killed_during_an_undeploy_continues_it() {
     let mut shop = Leaping::live().await;
-    shop.dev.fault(never_answered("deleteDeploymentById")).unwrap();
+    shop.dev.fault(answered_late("deleteDeploymentById")).unwrap();
     shop.delete().await;
     die_during(&mut shop, "deleteDeploymentById", |there| there == [DeploymentStatus::Undeploying]).await;
     shop.clock.step(DEPLOYING);
     in_time(shop.until_gone()).await.unwrap();
     assert_eq!(shop.sent()[0], 1);
-    let now = shop.dev.now();
-    assert!(shop.dev.world().all(now).is_empty());
+    assert!(shop.there().is_empty());
 }
 
-/// The regular response, delayed until the test has edited the resource and cleared the faults.
+/// The regular response, delayed until the test clears the faults, or for ever.
 pub(super) fn answered_late(operation: &str) -> Fault {
     Fault::of(operation, FaultAnswer { delay_ms: FOR_EVER, ..FaultAnswer::default() }).after_the_effect()
 }
 
 /// Edits the resource while this call is in flight: a label, and the spec.
 async fn edit_during(shop: &Leaping, calls: impl Fn(&[DeploymentStatus]) -> bool, spec: &serde_json::Value) {
-    shop.until_so("the call has arrived", || {
-        let now = shop.dev.now();
-        let there: Vec<_> = shop.dev.world().all(now).into_iter().map(|deployment| deployment.status).collect();
-        calls(&there)
-    })
-    .await;
+    shop.until_so("the call has arrived", || calls(&shop.statuses())).await;
     shop.change(&json!({"metadata": {"labels": {"team": "tax"}}, "spec": spec})).await;
     let planned = operation(&shop.get().await).is_some_and(|operation| operation.state == OperationState::Planned);
     assert!(planned, "the response came before the edit");
@@ -166,8 +148,7 @@ async fn rule_06_an_edit_during_a_call_does_not_lose_its_response() {
 
     shop.put_token("second-token-of-the-shop").await;
     shop.dev.fault(answered_late("updateDeploymentById")).unwrap();
-    shop.until_reason("Redeploying").await;
-    shop.clock.step(GATHER);
+    shop.gathered().await;
     edit_during(&shop, |there| there[0].is_busy(), &json!({"interval": "7m"})).await;
     shop.until("accepted", is_accepted).await;
     shop.clock.step(DEPLOYING);
@@ -183,7 +164,7 @@ async fn rule_22_an_object_that_is_deleted_without_its_finalizer_during_its_crea
         let shop = Leaping::open().await;
         shop.dev.fault(answered_late("createDeployment")).unwrap();
         shop.apply_deployment(&json!({})).await;
-        shop.until_so("the call has arrived", || !shop.dev.world().all(shop.dev.now()).is_empty()).await;
+        shop.until_so("the call has arrived", || !shop.there().is_empty()).await;
         shop.change(&json!({"metadata": {"finalizers": others}})).await;
         shop.delete().await;
         if others.is_null() {
@@ -191,7 +172,7 @@ async fn rule_22_an_object_that_is_deleted_without_its_finalizer_during_its_crea
         }
         shop.dev.clear_faults();
         shop.until_event("Orphaned").await;
-        let left = shop.dev.world().all(shop.dev.now()).remove(0).id;
+        let left = shop.there().remove(0).id;
         let note = shop.events("Orphaned").await.remove(0);
         assert!(note.contains(&left), "{note}");
         assert_eq!(shop.sent(), [1, 0, 0], "{others}");
@@ -206,8 +187,7 @@ async fn rule_06_after_a_lost_response_the_remote_is_polled_at_once() {
     let lost = Fault::of("updateDeploymentById", FaultAnswer::error(500, "General"));
     shop.dev.fault(lost.after_the_effect().times(1)).unwrap();
     shop.put_token("second-token-of-the-shop").await;
-    shop.until_reason("Redeploying").await;
-    shop.clock.step(GATHER);
+    shop.gathered().await;
     shop.until_reason("ServiceUnavailable").await;
     // From here on the clock hardly advances: a later poll would exceed the time limit of the test.
     shop.slow_down();

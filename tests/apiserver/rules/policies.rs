@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::{DEPLOYING, GATHER, Leaping, is, is_accepted, level, message, ready, status};
 use crate::manifests::with_spec;
+use crate::reported::reason as reason_of;
 use crate::shop::state;
 use crate::trouble::pace::{FINE, meanwhile};
 
@@ -99,9 +100,7 @@ async fn rule_20_a_suspended_resource_is_not_undeployed_when_it_is_deleted() {
     };
     let resumed = held().await;
     resumed.change(&json!({"spec": {"suspend": false}})).await;
-    resumed.until_calls("deleteDeploymentById", 1).await;
-    resumed.clock.step(DEPLOYING);
-    resumed.until_gone().await;
+    resumed.undeployed().await;
 
     let kept = held().await;
     kept.change(&json!({"spec": {"deletionPolicy": "Orphan"}})).await;
@@ -123,14 +122,7 @@ async fn rule_20_a_restart_while_the_remote_is_unavailable_keeps_settled_states(
         shop.until_calls("token", tokens + 1).await;
         // The reconcile of the change comes after that of the start.
         shop.annotate(names::RECONCILE_REQUESTED_AT, "while it is away").await;
-        shop.until_project("not ready", |project| {
-            project
-                .status
-                .iter()
-                .flat_map(|status| &status.conditions)
-                .any(|condition| condition.reason == "ServiceUnavailable")
-        })
-        .await;
+        shop.until_project("not ready", |project| reason_of(project) == "ServiceUnavailable").await;
         shop.dev.clear_faults();
         let after = shop.pass(Duration::from_mins(2)).await;
         assert_eq!(status(&after).conditions, status(&before).conditions, "{reason}");

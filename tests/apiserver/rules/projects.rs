@@ -6,25 +6,21 @@ use clock::Clock;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::names;
 use dev_server::Options;
-use k8s_openapi::api::core::v1::{Namespace, Secret};
-use kube::api::{DeleteParams, ObjectMeta, PostParams};
-use kube::runtime::conditions;
-use kube::{Api, ResourceExt};
-use serde_json::{Value, json};
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt;
+use kube::api::{DeleteParams, ObjectMeta};
+use serde_json::json;
 
 use super::{DEPLOYING, Leaping, ready};
+use crate::cluster::make_namespace;
+use crate::manifests::{named, with_spec};
 use crate::patience::in_time;
+use crate::reported::{message, reason};
 use crate::shop::{CREDENTIALS, PROJECT, Shop};
 use crate::trouble::pace::{FINE, meanwhile};
-use crate::watching::awaited;
+use crate::watching::until_deleted;
 
 const GOOD: [(&str, &str); 2] = [("clientId", "dev-client"), ("clientSecret", "dev-secret")];
-
-fn ready_of(project: &ConnectProject) -> (&str, &str) {
-    let conditions = project.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-    let ready = conditions.iter().find(|condition| condition.type_ == "Ready");
-    ready.map_or(("", ""), |ready| (&ready.reason, &ready.message))
-}
 
 async fn delete_project(shop: &Shop) {
     shop.api::<ConnectProject>().delete(PROJECT, &DeleteParams::default()).await.unwrap();
@@ -32,13 +28,6 @@ async fn delete_project(shop: &Shop) {
 
 async fn delete_credentials(shop: &Shop) {
     shop.api::<Secret>().delete(CREDENTIALS, &DeleteParams::default()).await.unwrap();
-}
-
-async fn until_project_gone(shop: &Shop, project: &ConnectProject) {
-    let uid = project.uid().unwrap();
-    let gone = awaited(shop.api::<ConnectProject>(), PROJECT, conditions::is_deleted(&uid));
-    let is_gone = in_time(gone).await.is_ok();
-    assert!(is_gone, "still there: {:#?}", shop.api::<ConnectProject>().get(PROJECT).await);
 }
 
 /// Returns once the copies satisfy `are`.
@@ -66,8 +55,8 @@ async fn rule_24_a_project_stays_usable_while_anything_uses_it() {
     let project = shop.until_project("the finalizer", |project| !project.finalizers().is_empty()).await;
     assert_eq!(project.finalizers(), [names::PROJECT_FINALIZER]);
     delete_project(&shop).await;
-    let waiting = shop.until_project("waits", |project| ready_of(project).0 == "InUse").await;
-    assert!(ready_of(&waiting).1.ends_with("waits for 1 ConnectorDeployment that names it"), "{waiting:?}");
+    let waiting = shop.until_project("waits", |project| reason(project) == "InUse").await;
+    assert!(message(&waiting).ends_with("waits for 1 ConnectorDeployment that names it"), "{waiting:?}");
     // Resources that use it continue.
     shop.put_token("second-token-of-the-shop").await;
     shop.redeployed("Deployed").await;
@@ -77,27 +66,22 @@ async fn rule_24_a_project_stays_usable_while_anything_uses_it() {
     shop.redeployed("Deployed").await;
 
     shop.delete().await;
-    shop.until_calls("deleteDeploymentById", 1).await;
-    shop.clock.step(DEPLOYING);
-    shop.until_gone().await;
-    until_project_gone(&shop, &project).await;
+    shop.undeployed().await;
+    until_deleted(shop.api::<ConnectProject>(), PROJECT).await;
     assert_eq!(shop.sent(), [1, 2, 1]);
     assert!(shop.copies().await.is_empty(), "the copy is deleted first");
 }
 
 #[tokio::test]
 async fn rule_24_a_project_is_deleted_once_no_resource_names_it() {
-    let shop = Leaping::live_with(Options::default()).await;
-    let project = shop.until_project("it exists", |_| true).await;
+    let shop = Leaping::live().await;
     // Observed only: it has no finalizer, and counts all the same.
     shop.change(&json!({"spec": {"managementPolicy": "ObserveOnly"}})).await;
     delete_project(&shop).await;
-    shop.until_project("waits", |project| ready_of(project).0 == "InUse").await;
-    let mut other = shop.project();
-    other["metadata"]["name"] = json!("other");
-    shop.sandbox.apply(&other).await.unwrap();
+    shop.until_project("waits", |project| reason(project) == "InUse").await;
+    shop.sandbox.apply(&named(shop.project(), "other")).await.unwrap();
     shop.change(&json!({"spec": {"projectRef": {"name": "other"}}})).await;
-    until_project_gone(&shop, &project).await;
+    until_deleted(shop.api::<ConnectProject>(), PROJECT).await;
     shop.reconcile_again().await;
     assert_eq!(shop.sent(), [1, 0, 0]);
     assert_eq!(shop.copies().await.len(), 1, "the copy of the other project");
@@ -109,14 +93,14 @@ async fn rule_24_an_unused_project_is_deleted_at_once() {
         let mut shop = Shop::open().await;
         if !secret {
             delete_credentials(&shop).await;
-            shop.until_project(case, |project| ready_of(project).0 == "SecretMissing").await;
+            shop.until_project(case, |project| reason(project) == "SecretMissing").await;
         }
-        let project = shop.until_project(case, |project| !ready_of(project).0.is_empty()).await;
+        shop.until_project(case, |project| !reason(project).is_empty()).await;
         // The same with an operator that was started after the deletion.
         shop.stop_operator().await;
         delete_project(&shop).await;
         shop.start_operator();
-        until_project_gone(&shop, &project).await;
+        until_deleted(shop.api::<ConnectProject>(), PROJECT).await;
         assert!(shop.copies().await.is_empty(), "{case}");
     }
 }
@@ -125,7 +109,7 @@ async fn rule_24_an_unused_project_is_deleted_at_once() {
 async fn rule_24_the_copy_does_not_replace_credentials_that_are_deleted_alone() {
     let mut shop = Leaping::live().await;
     delete_credentials(&shop).await;
-    shop.until_project("reported", |project| ready_of(project).0 == "SecretMissing").await;
+    shop.until_project("reported", |project| reason(project) == "SecretMissing").await;
     shop.delete().await;
     shop.until_reason("ProjectNotReady").await;
     // Nor after a restart.
@@ -137,9 +121,7 @@ async fn rule_24_the_copy_does_not_replace_credentials_that_are_deleted_alone() 
     assert_eq!((shop.sent(), shop.looks()), ([1, 0, 0], looks));
     assert_eq!(shop.copies().await.len(), 1, "the copy stays until the project is deleted");
     shop.put_secret(CREDENTIALS, &GOOD).await;
-    shop.until_calls("deleteDeploymentById", 1).await;
-    shop.clock.step(DEPLOYING);
-    shop.until_gone().await;
+    shop.undeployed().await;
 }
 
 #[tokio::test]
@@ -158,8 +140,7 @@ async fn rule_24_the_copy_follows_the_credentials_and_is_written_only_on_changes
     shop.put_secret(CREDENTIALS, &other).await;
     let second = until_copies(&shop, "a change is copied", |copies| data(&copies[0]) == other[..2]).await.remove(0);
 
-    shop.kill_operator().await;
-    shop.start_operator();
+    shop.revive_operator().await;
     shop.apply_deployment(&json!({})).await;
     shop.finish("Deployed").await;
     shop.put_secret(CREDENTIALS, &[other[0], GOOD[1], ("note", "another one")]).await;
@@ -183,18 +164,17 @@ async fn rule_24_a_copy_that_cannot_be_written_is_reported_and_blocks_nothing_el
     shop.start_operator();
     shop.put_secret(CREDENTIALS, &GOOD).await;
     shop.sandbox.apply(&shop.project()).await.unwrap();
-    let reported = shop.until_project("reported", |project| ready_of(project).0 == "CredentialsNotKept").await;
-    assert!(ready_of(&reported).1.contains(&shop.operator_namespace), "{reported:?}");
-    assert!(ready_of(&reported).1.contains("get, create, patch and delete Secrets"), "{reported:?}");
+    let reported = shop.until_project("reported", |project| reason(project) == "CredentialsNotKept").await;
+    assert!(message(&reported).contains(&shop.operator_namespace), "{reported:?}");
+    assert!(message(&reported).contains("get, create, patch and delete Secrets"), "{reported:?}");
     shop.put_token("first-token-of-the-shop").await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     shop.until("created", |object| object.status.as_ref().is_some_and(|status| status.id.is_some())).await;
 
     let metadata = ObjectMeta { name: Some(shop.operator_namespace.clone()), ..ObjectMeta::default() };
-    let namespace = Namespace { metadata, ..Namespace::default() };
-    Api::all(shop.sandbox.client.clone()).create(&PostParams::default(), &namespace).await.unwrap();
+    make_namespace(&shop.sandbox.client, metadata).await;
     // Not in one step: a reconcile that missed the namespace may begin its minute only after that step.
-    let continues = shop.until_project("the project continues", |project| ready_of(project).0 == "Available");
+    let continues = shop.until_project("the project continues", |project| reason(project) == "Available");
     meanwhile(&shop.clock, FINE, continues).await;
     assert_eq!(shop.copies().await.len(), 1);
 }
@@ -202,15 +182,10 @@ async fn rule_24_a_copy_that_cannot_be_written_is_reported_and_blocks_nothing_el
 #[tokio::test]
 async fn rule_24_two_projects_for_one_remote_are_deleted_independently() {
     let shop = Leaping::live().await;
-    let project = shop.until_project("it exists", |_| true).await;
-    let mut other: Value = shop.project();
-    other["metadata"]["name"] = json!("other");
-    other["spec"]["credentialsSecretRef"]["name"] = json!("other-credentials");
+    let other = with_spec(shop.project(), &json!({"credentialsSecretRef": {"name": "other-credentials"}}));
     shop.put_secret("other-credentials", &GOOD).await;
-    shop.sandbox.apply(&other).await.unwrap();
-    let mut second = shop.deployment();
-    second["metadata"]["name"] = json!("second");
-    second["spec"]["projectRef"]["name"] = json!("other");
+    shop.sandbox.apply(&named(other, "other")).await.unwrap();
+    let second = named(with_spec(shop.deployment(), &json!({"projectRef": {"name": "other"}})), "second");
     shop.sandbox.apply(&second).await.unwrap();
     shop.until_calls("createDeployment", 2).await;
     shop.clock.step(DEPLOYING);
@@ -220,10 +195,8 @@ async fn rule_24_two_projects_for_one_remote_are_deleted_independently() {
     delete_project(&shop).await;
     delete_credentials(&shop).await;
     shop.delete().await;
-    shop.until_calls("deleteDeploymentById", 1).await;
-    shop.clock.step(DEPLOYING);
-    shop.until_gone().await;
-    until_project_gone(&shop, &project).await;
+    shop.undeployed().await;
+    until_deleted(shop.api::<ConnectProject>(), PROJECT).await;
     assert_eq!(shop.copies().await.len(), 1);
     let change = json!({"spec": super::level("debug")});
     shop.sandbox.change(&second, &change).await.unwrap();

@@ -12,7 +12,7 @@ use kube::api::DeleteParams;
 use serde_json::json;
 
 use super::{DEPLOYING, GATHER, Leaping, condition, is, is_accepted, level, message, ready, status};
-use crate::manifests::with_spec;
+use crate::manifests::{named, with_spec};
 use crate::shop::SECRET;
 use crate::shop::state;
 use crate::trouble::pace::{COARSE, FINE, meanwhile, pass};
@@ -171,7 +171,8 @@ async fn rule_18_a_report_has_no_texts_after_the_response_to_the_create_was_lost
 
 #[tokio::test]
 async fn rule_18_after_thirty_minutes_takes_too_long_is_reported_and_polling_continues() {
-    let shop = Leaping::with_deployments_of(Duration::from_hours(2)).await;
+    let shop = Leaping::open().await;
+    shop.dev.world().deploy_duration = Duration::from_hours(2);
     shop.apply_deployment(&json!({})).await;
     shop.until("accepted", is_accepted).await;
     assert_eq!(ready(&shop.pass(Duration::from_mins(29)).await), ("Unknown", "Creating"));
@@ -200,14 +201,12 @@ async fn rule_19_what_is_ready_reports_a_missing_secret_only_after_30_s() {
     let delete = async |witness: &str| {
         shop.api::<Secret>().delete(SECRET, &DeleteParams::default()).await.unwrap();
         // What has never been deployed reports it at once, and was enqueued later.
-        let mut other = shop.deployment();
-        other["metadata"]["name"] = json!(witness);
-        shop.sandbox.apply(&other).await.unwrap();
+        shop.sandbox.apply(&named(shop.deployment(), witness)).await.unwrap();
         shop.sandbox.until_reason(witness, "SecretMissing").await;
     };
     delete("first").await;
     shop.clock.step(Duration::from_secs(20));
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     let after = shop.reconcile_again().await;
     let since = |object: &ConnectorDeployment| condition(object, names::READY).cloned();
     assert_eq!(since(&after), since(&before), "it was Ready all the time");
@@ -216,7 +215,7 @@ async fn rule_19_what_is_ready_reports_a_missing_secret_only_after_30_s() {
     shop.clock.step(Duration::from_secs(31));
     let missing = shop.until_reason("SecretMissing").await;
     assert_eq!(ready(&missing).0, "False");
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     shop.until_reason("Deployed").await;
     assert_eq!(shop.sent()[1..], [0, 0], "nothing has changed");
 }
@@ -233,10 +232,8 @@ async fn rule_19_an_optional_object_that_is_missing_for_an_instant_removes_nothi
     shop.finish("Deployed").await;
     shop.until_annotated().await;
     shop.api::<ConfigMap>().delete("tax", &DeleteParams::default()).await.unwrap();
-    let mut witness = with_spec(shop.deployment(), &from(false));
-    witness["metadata"]["name"] = json!("witness");
-    witness["spec"]["suspend"] = json!(true);
-    shop.sandbox.apply(&witness).await.unwrap();
+    let witness = with_spec(with_spec(shop.deployment(), &from(false)), &json!({"suspend": true}));
+    shop.sandbox.apply(&named(witness, "witness")).await.unwrap();
     shop.sandbox.until_reason("witness", "ConfigMapMissing").await;
     pass(&shop.clock, FINE, Duration::from_secs(20)).await;
     assert_eq!(shop.sent(), [1, 0, 0], "it is missing for 20 s");
@@ -258,8 +255,7 @@ async fn rule_19_available_is_true_while_some_version_serves() {
         (it.status.clone(), it.reason.clone())
     };
     let (no, yes) = (("False".to_owned(), "NotServing".to_owned()), ("True".to_owned(), "Serving".to_owned()));
-    let missing = shop.deployment();
-    shop.sandbox.apply(&missing).await.unwrap();
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
     assert_eq!(available(&shop.until_reason("SecretMissing").await), no, "nothing was sent");
     shop.apply_deployment(&json!({})).await;
     assert_eq!(available(&shop.until("accepted", is_accepted).await), no, "it is being created");
@@ -268,8 +264,7 @@ async fn rule_19_available_is_true_while_some_version_serves() {
 
     // The service refuses this level.
     shop.change(&json!({"spec": level("loud")})).await;
-    shop.until_reason("Redeploying").await;
-    shop.clock.step(GATHER);
+    shop.gathered().await;
     let running = shop.until("accepted", is_accepted).await;
     assert_eq!((ready(&running).0, available(&running)), ("Unknown", yes.clone()), "the earlier version serves");
     let failed = shop.finish("RedeployFailed").await;
@@ -296,13 +291,5 @@ async fn rule_19_an_unavailable_remote_is_reconciling_with_the_cause() {
         shop.pass(Duration::from_mins(1)).await;
         shop.finish("Deployed").await;
         assert_eq!(shop.sent(), [1, 0, 0], "{reason}");
-    }
-}
-
-impl Leaping {
-    async fn with_deployments_of(duration: Duration) -> Self {
-        let shop = Self::with(Options::default()).await;
-        shop.dev.world().deploy_duration = duration;
-        shop
     }
 }

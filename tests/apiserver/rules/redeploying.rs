@@ -34,9 +34,14 @@ fn pipeline(prefix: &str, schedule: &str, shop_name: &str) -> Value {
 }
 
 async fn live_pipeline(options: Options) -> Leaping {
+    live_with(options, &pipeline("/in", "0 3 * * *", "Shop")).await
+}
+
+/// A shop with this pipeline, live.
+pub(super) async fn live_with(options: Options, spec: &Value) -> Leaping {
     let shop = Leaping::with(options).await;
     shop.put_secret(SECRET, &[("queue", "first-queue-token"), ("webhook", "first-webhook-secret")]).await;
-    shop.sandbox.apply(&with_spec(shop.deployment(), &pipeline("/in", "0 3 * * *", "Shop"))).await.unwrap();
+    shop.sandbox.apply(&with_spec(shop.deployment(), spec)).await.unwrap();
     shop.finish("Deployed").await;
     shop
 }
@@ -80,13 +85,10 @@ pub(super) fn retrying(policy: &Value) -> Value {
 async fn rule_07_each_change_of_a_retry_policy_is_one_redeploy_whether_reads_return_it_or_not() {
     for retry_policies in [Shown::Shown, Shown::Hidden] {
         let variant = Variant { retry_policies, ..Variant::default() };
-        let shop = Leaping::with(Options { variant, ..Options::default() }).await;
-        shop.put_secret(SECRET, &[("queue", "first-queue-token"), ("webhook", "first-webhook-secret")]).await;
         let backoff = json!({"strategy": "exponential-backoff", "minBackoffSeconds": 20, "maxBackoffSeconds": 60});
-        shop.sandbox.apply(&with_spec(shop.deployment(), &retrying(&backoff))).await.unwrap();
-        shop.finish("Deployed").await;
+        let shop = live_with(Options { variant, ..Options::default() }, &retrying(&backoff)).await;
         let shows = || {
-            let there = shop.dev.world().all(shop.dev.now()).remove(0);
+            let there = shop.there().remove(0);
             let events = there.applications.into_iter().find(|it| it.application_name == "order-events");
             events.and_then(|events| events.retry_policy).map(|policy| json!(policy))
         };
@@ -147,18 +149,11 @@ async fn rule_08_a_redeploy_sends_every_value_and_the_version_that_was_read() {
     shop.change(&json!({"spec": pipeline("/new", "0 3 * * *", "Shop")})).await;
     shop.redeployed("Deployed").await;
     assert_eq!(shop.sent(), [1, 1, 0]);
-    let now = shop.dev.now();
-    let mut world = shop.dev.world();
-    assert_eq!(world.secured_is(&id, Some("order-events"), "QUEUE_TOKEN", "first-queue-token"), Some(true));
-    assert_eq!(world.secured_is(&id, None, "WEBHOOK_SECRET", "first-webhook-secret"), Some(true));
-    let there = world.all(now).remove(0);
-    let values: Vec<_> = there
-        .applications
-        .iter()
-        .flat_map(|application| &application.standard_configuration)
-        .map(|value| value.value.as_str())
-        .collect();
-    assert!(values.contains(&"/new") && values.contains(&"ftp"), "{values:?}");
+    let secured_is = |application, key, value| shop.dev.world().secured_is(&id, application, key, value);
+    assert_eq!(secured_is(Some("order-events"), "QUEUE_TOKEN", "first-queue-token"), Some(true));
+    assert_eq!(secured_is(None, "WEBHOOK_SECRET", "first-webhook-secret"), Some(true));
+    let (values, there) = (shop.plain(), shop.there().remove(0));
+    assert!(["/new", "ftp"].iter().all(|sent| values.iter().any(|(_, value)| value == sent)), "{values:?}");
     assert_eq!(there.global_configuration.expect("global values").standard_configuration[0].value, "Shop");
     assert_eq!(there.version, 3);
 }
@@ -343,8 +338,7 @@ async fn rule_11_a_redeploy_request_redeploys_once() {
     let live = shop.finish("Deployed").await;
     assert_eq!(status(&live).handled_redeploy_request.as_deref(), Some("2026-01-01"));
 
-    shop.stop_operator().await;
-    shop.start_operator();
+    shop.restart_operator().await;
     shop.pass(Duration::from_mins(1)).await;
     assert_eq!(shop.sent(), [1, 1, 0], "the same value, also after a restart");
     shop.annotate(names::REDEPLOY_REQUESTED_AT, "again").await;
@@ -378,8 +372,7 @@ async fn rule_12_a_failed_operation_is_not_repeated_until_something_changes() {
     shop.apply_deployment(&level("loud")).await;
     shop.finish("DeploymentFailed").await;
     shop.pass(Duration::from_hours(2)).await;
-    shop.stop_operator().await;
-    shop.start_operator();
+    shop.restart_operator().await;
     let failed = shop.pass(Duration::from_mins(5)).await;
     assert_eq!(ready(&failed), ("False", "DeploymentFailed"));
     assert!(is(&failed, names::STALLED));
@@ -404,8 +397,7 @@ async fn rule_08_a_version_that_changed_between_read_and_call_is_read_again() {
         .unwrap();
     let id = status(&shop.get().await).id.expect("an id");
     shop.change(&json!({"spec": level("debug")})).await;
-    shop.until_reason("Redeploying").await;
-    shop.clock.step(GATHER);
+    shop.gathered().await;
     shop.until_calls("updateDeploymentById", 1).await;
     shop.dev.world().bump_version(&id, shop.dev.now()).unwrap();
     // Only the end of the quiet period tells that the version is not that of the call. After it, time passes slowly enough

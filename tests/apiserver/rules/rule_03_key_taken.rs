@@ -7,7 +7,7 @@ use connect_operator::names;
 use dev_server::Options;
 use serde_json::{Value, json};
 
-use super::{DEPLOYING, GATHER, Leaping, QUIET, QUIET_PERIOD, is, is_accepted, level, status};
+use super::{DEPLOYING, Leaping, QUIET, QUIET_PERIOD, is, is_accepted, level, status};
 use crate::trouble::pace::{COARSE, FINE, meanwhile};
 
 /// Longer than the poll interval, and the two reads that prove absence.
@@ -54,8 +54,7 @@ async fn rule_08_a_deployment_is_created_again_once_its_key_is_free_again() {
     more["configurations"][0]["standardConfiguration"] = json!([{"key": "FEATURES", "value": "one"}]);
     let (shop, id) = live(&more).await;
     shop.change(&json!({"spec": level("info")})).await;
-    shop.until_reason("Redeploying").await;
-    shop.clock.step(GATHER);
+    shop.gathered().await;
     shop.until_calls("deleteDeploymentById", 1).await;
     let theirs = replace_elsewhere(&shop, &id);
     shop.until("accepted", is_accepted).await;

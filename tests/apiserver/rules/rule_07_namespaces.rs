@@ -3,12 +3,10 @@
 use std::collections::BTreeSet;
 
 use connect_operator::crd::ConnectorDeployment;
-use kube::Api;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::sharing::put_secret;
 use crate::security::quick;
-use crate::shop::{CREDENTIALS, NAME, SECRET, Shop, fast};
+use crate::shop::{NAME, SECRET, Shop, fast};
 
 /// Each text in a state that looks like a digest.
 fn digests(state: &Value, found: &mut BTreeSet<String>) {
@@ -36,16 +34,15 @@ async fn rule_07_equal_values_in_two_namespaces_have_different_digests() {
     let other = shop.sandbox.another().await;
     shop.also_watched = vec![other.namespace.clone()];
     shop.put_project_and_secrets().await;
-    put_secret(&other, CREDENTIALS, &json!({"clientId": "dev-client", "clientSecret": "dev-secret"})).await;
-    put_secret(&other, SECRET, &json!({"token": "first-token-of-the-shop"})).await;
+    other.put_credentials("dev-client").await;
+    other.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
     other.apply(&shop.project()).await.unwrap();
     shop.start_operator();
     for sandbox in [&shop.sandbox, &other] {
         sandbox.apply(&shop.deployment()).await.unwrap();
         sandbox.until_reason(NAME, "Deployed").await;
     }
-    let there = Api::<ConnectorDeployment>::namespaced(other.client.clone(), &other.namespace);
-    let (one, two) = (digests_of(&shop.get().await), digests_of(&there.get(NAME).await.unwrap()));
+    let (one, two) = (digests_of(&shop.get().await), digests_of(&other.objects().get(NAME).await.unwrap()));
     assert!(!one.is_empty() && one.len() == two.len(), "{one:?} {two:?}");
     assert!(one.is_disjoint(&two), "{:?} are equal", one.intersection(&two).collect::<Vec<_>>());
 }

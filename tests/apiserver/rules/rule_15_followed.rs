@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
-use clock::Clock;
 use connect_api::model::StandardKey;
 use connect_operator::crd::ConnectorDeployment;
 use dev_server::{ConnectorDefinition, Options};
 use serde_json::{Value, json};
 
-use crate::manifests::with_spec;
 use crate::rewriting::{self, Rewrite};
 use crate::shop::{NAME, Shop, state};
 use crate::trouble::pace::{COARSE, FINE, meanwhile, pass, stepped, until_called};
@@ -24,22 +22,11 @@ fn stays_old(object: &mut Value) {
     }
 }
 
-fn options() -> Options {
-    Options { deploy_duration: Duration::from_secs(5), ..Options::default() }
-}
-
-async fn shop(clock: Clock) -> Shop {
-    let mut shop = Shop::without_operator(options(), clock).await;
+async fn shop() -> Shop {
+    let options = Options { deploy_duration: Duration::from_secs(5), ..Options::default() };
     let rewrite = Rewrite { path: ToOwned::to_owned, object: stays_old };
-    let gateway = rewriting::start(&shop.dev.url(), rewrite).await;
-    shop.put_credentials("dev-client").await;
-    shop.put_token("first-token-of-the-shop").await;
-    shop.sandbox.apply(&with_spec(shop.project(), &json!({"apiUrl": gateway}))).await.unwrap();
-    shop.start_operator();
     let follows = json!({"connector": {"key": "demo-connector", "updatePolicy": "Latest"}});
-    shop.sandbox.apply(&with_spec(shop.deployment(), &follows)).await.unwrap();
-    until_reported_with::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
-    shop
+    rewriting::live(options, stepped(), rewrite, &follows).await
 }
 
 /// Lets time pass until the next version is read, and the deployment was redeployed this many times; more slowly from the read on,
@@ -52,7 +39,7 @@ async fn until_followed(shop: &Shop, redeploys: u64) {
 
 #[tokio::test]
 async fn rule_15_a_move_that_the_record_does_not_show_is_sent_once_and_reported() {
-    let mut shop = shop(stepped()).await;
+    let mut shop = shop().await;
     // The new version declares a key that the running one does not have.
     let add = |connector: &mut ConnectorDefinition| {
         let key = StandardKey { key: "NEW".into(), description: "New".into(), required: false, default: None };

@@ -7,6 +7,7 @@ use connect_operator::crd::ConnectorDeployment;
 use connect_operator::names;
 use serde_json::json;
 
+use super::versions::running;
 use super::{DEPLOYING, Leaping, condition, is, ready, status};
 
 /// Longer than the poll interval of the registry.
@@ -22,10 +23,6 @@ async fn rolled_back(shop: &Leaping) -> ConnectorDeployment {
     shop.reconcile_again().await;
     shop.pass(DEPLOYING).await;
     shop.until_reason("ConnectorVersionMismatch").await
-}
-
-fn running(object: &ConnectorDeployment) -> Option<i64> {
-    status(object).connector.and_then(|connector| connector.version)
 }
 
 #[tokio::test]

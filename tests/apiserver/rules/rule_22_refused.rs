@@ -65,5 +65,5 @@ async fn rule_23_orphan_after_a_refusal_leaves_the_deployment_at_once() {
     shop.change(&json!({"spec": {"deletionPolicy": "Orphan"}})).await;
     shop.until_gone().await;
     assert_eq!(shop.sent(), [1, 0, 1]);
-    assert_eq!(shop.dev.world().all(shop.dev.now()).remove(0).id, id);
+    assert_eq!(shop.there().remove(0).id, id);
 }

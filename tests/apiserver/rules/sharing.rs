@@ -4,25 +4,23 @@
 use std::collections::BTreeMap;
 
 use connect_operator::crd::{self, ActionCheck, ClusterConnectProject, ConnectorDeployment, ConnectorStaged};
-use connect_operator::names;
-use connect_operator::operator::kinds::managed_kind::Object;
 use dev_server::{Fault, FaultAnswer};
 use k8s_openapi::api::core::v1::Namespace;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{DeleteParams, Patch, PatchParams};
-use kube::core::NamespaceResourceScope;
-use kube::{Api, Resource, ResourceExt as _};
-use serde::Serialize;
+use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 
 use crate::chart::rights::give;
+use crate::checks::{CHECK, check};
 use crate::cluster::Sandbox;
-use crate::manifests::with_spec;
+use crate::manifests::{named, with_spec};
 use crate::patience::in_time;
+use crate::reported::{self, message};
 use crate::requests::Requests;
 use crate::security::{client_of, quick};
 use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop, fast, state};
-use crate::watching::awaited;
+use crate::staged::{KIT, kit};
+use crate::watching::{awaited, until_deleted};
 
 pub(crate) const SHARED: &str = "shared";
 
@@ -33,21 +31,25 @@ pub(crate) async fn closed() -> (Shop, Sandbox) {
     let mut shop = Shop::on(sandbox, quick(), fast()).await;
     shop.operator_namespace.clone_from(&own.namespace);
     shop.cluster_projects = true;
-    put_secret(&own, CREDENTIALS, &json!({"clientId": "dev-client", "clientSecret": "dev-secret"})).await;
+    own.put_credentials("dev-client").await;
     shop.put_token("first-token-of-the-shop").await;
     (shop, own)
 }
 
-pub(crate) async fn put_secret(sandbox: &Sandbox, name: &str, data: &Value) {
-    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data});
-    sandbox.succeed(&["apply", "--filename", "-"], &secret.to_string()).await;
+/// The shared projects of the cluster.
+pub(crate) fn shared_projects(shop: &Shop) -> Api<ClusterConnectProject> {
+    Api::all(shop.sandbox.client.clone())
+}
+
+/// Those that have a label `team` with this value.
+pub(crate) fn of_team(team: &str) -> Value {
+    json!({"from": "Selector", "selector": {"matchLabels": {"team": team}}})
 }
 
 /// A shared project that allows these namespaces.
 pub(crate) fn shared(shop: &Shop, allowed: &Value) -> Value {
-    let mut manifest = shop.project();
+    let mut manifest = named(shop.project(), SHARED);
     manifest["kind"] = json!("ClusterConnectProject");
-    manifest["metadata"]["name"] = json!(SHARED);
     with_spec(manifest, &json!({"allowedNamespaces": allowed}))
 }
 
@@ -63,21 +65,12 @@ pub(crate) async fn label(sandbox: &Sandbox, team: Option<&str>) {
     namespaces.patch(&sandbox.namespace, &PatchParams::default(), &patch).await.unwrap();
 }
 
-fn ready(conditions: &[Condition]) -> (&str, &str) {
-    let ready = conditions.iter().find(|condition| condition.type_ == names::READY);
-    ready.map_or(("", ""), |ready| (&ready.reason, &ready.message))
-}
-
 /// Returns the message of the shared project once it has this reason.
 pub(crate) async fn until_shared(shop: &Shop, reason: &str, words: &str) -> ClusterConnectProject {
     let is = |object: Option<&ClusterConnectProject>| {
-        let status = object.and_then(|object| object.status.as_ref());
-        status.is_some_and(|status| {
-            let (found, message) = ready(&status.conditions);
-            found == reason && message.contains(words)
-        })
+        object.is_some_and(|object| reported::reason(object) == reason && message(object).contains(words))
     };
-    let api = Api::<ClusterConnectProject>::all(shop.sandbox.client.clone());
+    let api = shared_projects(shop);
     let seen = in_time(awaited(api.clone(), SHARED, is)).await;
     let Ok(found) = seen else { panic!("not in time: {reason} {words}\n{:#?}", api.get_opt(SHARED).await) };
     found.expect("it exists")
@@ -88,11 +81,6 @@ pub(crate) async fn until_shared(shop: &Shop, reason: &str, words: &str) -> Clus
 fn calls(shop: &Shop) -> BTreeMap<String, u64> {
     let counts = shop.dev.counts().into_iter().map(|(operation, count)| (operation.to_string(), count));
     counts.filter(|(operation, _)| !["token", "queryDeployments"].contains(&operation.as_str())).collect()
-}
-
-/// Returns once a kind without a deployment of its own reports that its namespace is not allowed.
-async fn until_denied<K: Object + Resource<Scope = NamespaceResourceScope> + Serialize>(shop: &Shop, name: &str) {
-    shop.until_reason_of::<K>(name, "ProjectNotAllowed").await;
 }
 
 #[tokio::test]
@@ -108,26 +96,21 @@ async fn rule_29_a_namespace_uses_a_shared_project_only_while_it_is_allowed() {
 
     // By default, nobody is allowed.
     shop.sandbox.apply(&sharing(&shop, &json!({}))).await.unwrap();
-    let reference = json!({"kind": "ClusterConnectProject", "name": SHARED});
-    let named = |kind: &str, name: &str, spec: Value| json!({"apiVersion": "connect-operator.io/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec});
-    let staged = json!({"projectRef": reference, "key": "kit", "name": "Kit", "creator": {"email": "dev@example.com"},
-        "repository": {"url": "https://github.com/example/demo-kit.git", "tag": "1.0.0"}, "integrationTypes": ["tax"]});
-    shop.sandbox.apply(&named("ConnectorStaged", "kit", staged)).await.unwrap();
-    let check = json!({"projectRef": reference, "frontend": {"url": shop.dev.url()}, "method": "GET", "locale": "en-GB",
-        "action": {"namespace": "cart", "name": "getCart"}, "extensionVersion": "1.4.0"});
-    shop.sandbox.apply(&named("ActionCheck", "cart", check)).await.unwrap();
+    let reference = json!({"projectRef": {"kind": "ClusterConnectProject", "name": SHARED}});
+    for manifest in [kit(), check(&shop)] {
+        shop.sandbox.apply(&with_spec(manifest, &reference)).await.unwrap();
+    }
     let denied = shop.until_reason("ProjectNotAllowed").await;
-    until_denied::<ConnectorStaged>(&shop, "kit").await;
-    until_denied::<ActionCheck>(&shop, "cart").await;
+    shop.until_reason_of::<ConnectorStaged>(KIT, "ProjectNotAllowed").await;
+    shop.until_reason_of::<ActionCheck>(CHECK, "ProjectNotAllowed").await;
     assert_eq!(denied.finalizers(), [""; 0], "there is nothing that a finalizer would protect");
-    for (kind, name) in [("connectorstaged", "kit"), ("actioncheck", "cart")] {
+    for (kind, name) in [("connectorstaged", KIT), ("actioncheck", CHECK)] {
         shop.sandbox.succeed(&["delete", kind, name], "").await;
     }
     assert_eq!(calls(&shop), BTreeMap::new(), "not a single call");
 
     // A selector that does not match changes nothing; the label of the namespace does.
-    let by_label = json!({"from": "Selector", "selector": {"matchLabels": {"team": "tax"}}});
-    shop.sandbox.apply(&shared(&shop, &by_label)).await.unwrap();
+    shop.sandbox.apply(&shared(&shop, &of_team("tax"))).await.unwrap();
     label(&shop.sandbox, Some("tax")).await;
     shop.until_reason("Deployed").await;
     assert_eq!(shop.calls("createDeployment"), 1);
@@ -148,21 +131,18 @@ async fn rule_29_a_namespace_uses_a_shared_project_only_while_it_is_allowed() {
     assert_eq!(calls(&shop), before, "not a single call");
 
     // Deleted before everything else is: the project stays as long as something exists that it created.
-    Api::<ClusterConnectProject>::all(shop.sandbox.client.clone())
-        .delete(SHARED, &DeleteParams::default())
-        .await
-        .unwrap();
+    shared_projects(&shop).delete(SHARED, &DeleteParams::default()).await.unwrap();
     until_shared(&shop, "InUse", "1 ConnectorDeployment that names it").await;
     // Its credentials are followed in the namespace of the operator, which this install does not watch otherwise.
-    put_secret(&own, CREDENTIALS, &json!({"clientId": "dev-client", "clientSecret": "wrong"})).await;
+    own.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "wrong")]).await;
     until_shared(&shop, "CredentialsRejected", "").await;
-    put_secret(&own, CREDENTIALS, &json!({"clientId": "dev-client", "clientSecret": "dev-secret"})).await;
+    own.put_credentials("dev-client").await;
     until_shared(&shop, "InUse", "").await;
     let every = json!({"spec": {"allowedNamespaces": {"from": "All", "selector": null}}});
     shop.sandbox.change(&shared(&shop, &json!({})), &every).await.unwrap();
     shop.until_gone().await;
     assert_eq!(shop.calls("deleteDeploymentById"), 1);
-    until_deleted(&shop).await;
+    until_deleted(shared_projects(&shop), SHARED).await;
 }
 
 /// What is not known to have been created holds the project as well, also for a namespace that may not use it any more.
@@ -170,8 +150,7 @@ async fn rule_29_a_namespace_uses_a_shared_project_only_while_it_is_allowed() {
 async fn rule_24_a_shared_project_stays_for_a_create_that_may_have_arrived() {
     let (mut shop, _own) = closed().await;
     shop.start_operator();
-    let by_label = json!({"from": "Selector", "selector": {"matchLabels": {"team": "tax"}}});
-    shop.sandbox.apply(&shared(&shop, &by_label)).await.unwrap();
+    shop.sandbox.apply(&shared(&shop, &of_team("tax"))).await.unwrap();
     label(&shop.sandbox, Some("tax")).await;
     until_shared(&shop, "Available", "").await;
     let lost = Fault::of("createDeployment", FaultAnswer { delay_ms: 600_000, ..FaultAnswer::default() });
@@ -182,22 +161,14 @@ async fn rule_24_a_shared_project_stays_for_a_create_that_may_have_arrived() {
     assert_eq!(object.status.unwrap().id, None, "nobody knows what became of it");
 
     label(&shop.sandbox, None).await;
-    let projects = Api::<ClusterConnectProject>::all(shop.sandbox.client.clone());
-    projects.delete(SHARED, &DeleteParams::default()).await.unwrap();
+    shared_projects(&shop).delete(SHARED, &DeleteParams::default()).await.unwrap();
     until_shared(&shop, "InUse", "1 ConnectorDeployment that names it").await;
 
     label(&shop.sandbox, Some("tax")).await;
     shop.delete().await;
     shop.until_gone().await;
-    assert_eq!(["createDeployment", "deleteDeploymentById"].map(|operation| shop.calls(operation)), [1, 1]);
-    until_deleted(&shop).await;
-}
-
-/// Returns once the shared project is deleted.
-async fn until_deleted(shop: &Shop) {
-    let api = Api::<ClusterConnectProject>::all(shop.sandbox.client.clone());
-    let gone = awaited(api, SHARED, |object: Option<&ClusterConnectProject>| object.is_none());
-    in_time(gone).await.expect("it is deleted in time");
+    assert_eq!(shop.sent(), [1, 0, 1]);
+    until_deleted(shared_projects(&shop), SHARED).await;
 }
 
 #[tokio::test]
@@ -207,7 +178,7 @@ async fn rule_29_keys_are_compared_across_shared_projects_and_a_namespace_that_i
     shop.also_watched = vec![allowed.namespace.clone(), denied.namespace.clone()];
     shop.start_operator();
     for sandbox in [&allowed, &denied] {
-        put_secret(sandbox, SECRET, &json!({"token": "token-of-another-team"})).await;
+        sandbox.put_secret(SECRET, &[("token", "token-of-another-team")]).await;
     }
     shop.put_credentials("dev-client").await;
     shop.sandbox.apply(&shop.project()).await.unwrap();
@@ -222,8 +193,7 @@ async fn rule_29_keys_are_compared_across_shared_projects_and_a_namespace_that_i
     // The older resource is not allowed: it learns nothing of the others, and the key is free.
     denied.apply(&sharing(&shop, &json!({"key": "same"}))).await.unwrap();
     denied.until_reason(NAME, "ProjectNotAllowed").await;
-    let mut second = sharing(&shop, &json!({"key": "wanted"}));
-    second["metadata"]["name"] = json!("second");
+    let second = named(sharing(&shop, &json!({"key": "wanted"})), "second");
     denied.apply(&second).await.unwrap();
     denied.until_reason("second", "ProjectNotAllowed").await;
     allowed.apply(&second).await.unwrap();
@@ -231,14 +201,12 @@ async fn rule_29_keys_are_compared_across_shared_projects_and_a_namespace_that_i
     assert_eq!(shop.calls("createDeployment"), 2);
 
     // Those that are not allowed do not keep the project from being deleted.
-    let api = Api::<ClusterConnectProject>::all(shop.sandbox.client.clone());
-    api.delete(SHARED, &DeleteParams::default()).await.unwrap();
+    shared_projects(&shop).delete(SHARED, &DeleteParams::default()).await.unwrap();
     until_shared(&shop, "InUse", "waits for 2 ConnectorDeployments that name it").await;
-    let mine = Api::<ConnectorDeployment>::namespaced(allowed.client.clone(), &allowed.namespace);
     for name in [NAME, "second"] {
-        mine.delete(name, &DeleteParams::default()).await.unwrap();
+        allowed.objects::<ConnectorDeployment>().delete(name, &DeleteParams::default()).await.unwrap();
     }
-    until_deleted(&shop).await;
+    until_deleted(shared_projects(&shop), SHARED).await;
     assert_eq!(shop.calls("deleteDeploymentById"), 1);
     denied.until_reason(NAME, "ProjectMissing").await;
     assert_eq!(shop.get().await.spec.project_ref.name, PROJECT);
@@ -252,8 +220,7 @@ async fn rule_29_an_install_without_shared_projects_reports_it_and_reads_none() 
     shop.start_operator_as(client);
     shop.sandbox.apply(&sharing(&shop, &json!({}))).await.unwrap();
     let object = shop.until_reason("ProjectNotAllowed").await;
-    let conditions = object.status.map(|status| status.conditions).unwrap_or_default();
-    assert!(ready(&conditions).1.contains("--cluster-projects"), "{conditions:?}");
+    assert!(message(&object).contains("--cluster-projects"), "{}", message(&object));
     // It may have no right to.
     let sent = requests.take();
     assert!(!sent.keys().any(|request| request.contains("clusterconnectprojects")), "{sent:?}");

@@ -38,14 +38,6 @@ async fn rule_13_a_matching_deployment_is_adopted_unchanged_after_a_minute_witho
     assert_eq!(shop.sent(), [0, 1, 0]);
 }
 
-/// Plain values of the application at the remote.
-fn plain(shop: &Leaping) -> Vec<(String, String)> {
-    let now = shop.dev.now();
-    let there = shop.dev.world().all(now).remove(0);
-    let values = there.applications.into_iter().flat_map(|application| application.standard_configuration);
-    values.map(|value| (value.key, value.value)).collect()
-}
-
 fn pair(key: &str, value: &str) -> (String, String) {
     (key.to_owned(), value.to_owned())
 }
@@ -68,7 +60,7 @@ async fn rule_14_later_whole_objects_win_and_explicit_values_win_over_all() {
     };
     shop.sandbox.apply(&with_spec(shop.deployment(), &from(json!([])))).await.unwrap();
     let live = shop.finish("Deployed").await;
-    assert_eq!(plain(&shop), [pair("FEATURES", "from-the-first"), pair("LOG_LEVEL", "warn")]);
+    assert_eq!(shop.plain(), [pair("FEATURES", "from-the-first"), pair("LOG_LEVEL", "warn")]);
     let id = status(&live).id.expect("an id");
     let token = shop.dev.world().secured_is(&id, Some("service"), "API_TOKEN", "token-of-the-whole-secret");
     assert_eq!(token, Some(true));
@@ -89,11 +81,11 @@ async fn rule_14_later_whole_objects_win_and_explicit_values_win_over_all() {
     assert_eq!(shop.sent(), [1, 0, 0]);
     config_maps.patch("second", &PatchParams::default(), &patch(json!({"LEVEL": "error"}))).await.unwrap();
     shop.redeployed("Deployed").await;
-    assert_eq!(plain(&shop)[1], pair("LOG_LEVEL", "error"));
+    assert_eq!(shop.plain()[1], pair("LOG_LEVEL", "error"));
 
     shop.change(&json!({"spec": from(json!([{"key": "LOG_LEVEL", "value": "info"}]))})).await;
     shop.redeployed("Deployed").await;
-    assert_eq!(plain(&shop)[1], pair("LOG_LEVEL", "info"));
+    assert_eq!(shop.plain()[1], pair("LOG_LEVEL", "info"));
     assert_eq!(shop.sent(), [1, 2, 0]);
     assert_eq!(shop.events("KeysNotSent").await.len(), 1, "reported once");
 }

@@ -8,7 +8,7 @@ use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
-use super::{DEPLOYING, Leaping, is, level, message, ready, status};
+use super::{Leaping, is, level, message, ready, status};
 use crate::patience::timeout_option;
 use crate::shop::SECRET;
 
@@ -131,9 +131,7 @@ async fn each_transition_is_an_event() {
     shop.redeployed("Deployed").await;
     shop.pass(Duration::from_mins(10)).await;
     shop.delete().await;
-    shop.until_calls("deleteDeploymentById", 1).await;
-    shop.clock.step(DEPLOYING);
-    shop.until_gone().await;
+    shop.undeployed().await;
     shop.until_event("Undeployed").await;
     for begun in ["Creating", "Undeploying"] {
         assert!(shop.events(begun).await.is_empty(), "{begun}: the outcome of a call that was accepted has an Event");
@@ -166,10 +164,7 @@ async fn a_change_that_is_not_sent_is_no_event_of_a_redeploy() {
 #[tokio::test]
 async fn rule_19_conditions_beside_ready_exist_while_true_and_foreign_ones_are_kept() {
     let shop = Leaping::live().await;
-    let kubectl = async |arguments: &[&str]| {
-        let output = shop.sandbox.kubectl(arguments, "").await;
-        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    };
+    let kubectl = async |arguments: &[&str]| shop.sandbox.succeed(arguments, "").await;
     let types = |object: &_| status(object).conditions.into_iter().map(|condition| condition.type_).collect::<Vec<_>>();
     assert_eq!(types(&shop.get().await), ["Ready", "Available"], "nothing else is true");
     let theirs = json!([{"op": "add", "path": "/status/conditions/-", "value": {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use connect_api::model::{ApplicationType, DeclaredApplication, Deployment, StandardKey};
+use connect_api::model::{ApplicationDeployment, ApplicationType, DeclaredApplication, Deployment, StandardKey};
 use dev_server::{ConnectorDefinition, Options, Shown, Variant};
 use serde_json::{Value, json};
 
@@ -56,22 +56,21 @@ async fn open(kind: ApplicationType, variant: Variant) -> Leaping {
 }
 
 fn there(shop: &Leaping) -> Deployment {
-    let now = shop.dev.now();
-    shop.dev.world().all(now).remove(0)
+    shop.there().remove(0)
+}
+
+fn application<'a>(record: &'a Deployment, name: &str) -> &'a ApplicationDeployment {
+    record.applications.iter().find(|it| it.application_name == name).expect("the application exists")
 }
 
 /// A plain value of an application at the remote.
-fn value(record: &Deployment, application: &str, key: &str) -> String {
-    let found =
-        record.applications.iter().find(|it| it.application_name == application).expect("the application exists");
-    let found = found.standard_configuration.iter().find(|value| value.key == key);
+fn value(record: &Deployment, name: &str, key: &str) -> String {
+    let found = application(record, name).standard_configuration.iter().find(|value| value.key == key);
     found.map(|found| found.value.clone()).unwrap_or_default()
 }
 
-fn url(record: &Deployment, application: &str) -> String {
-    let found =
-        record.applications.iter().find(|it| it.application_name == application).expect("the application exists");
-    found.url.clone().expect("a URL")
+fn url(record: &Deployment, name: &str) -> String {
+    application(record, name).url.clone().expect("a URL")
 }
 
 /// Asserts that each application has the URL of the other.
@@ -103,20 +102,17 @@ async fn rule_08_applications_get_the_urls_of_each_other_with_one_redeploy_also_
         assert_eq!(ready(&live), ("True", "Deployed"));
         assert_eq!(shop.sent(), [1, 1, 0], "{urls_while_busy:?}");
 
-        shop.stop_operator().await;
-        shop.start_operator();
+        shop.restart_operator().await;
         shop.pass(LATE).await;
         assert_eq!(shop.sent(), [1, 1, 0], "{urls_while_busy:?}: a restart sends nothing");
 
         // A redeploy for another reason sends the same URLs, and so does one that a restart interrupts.
         shop.put_token("second-token-of-the-shop").await;
-        shop.until_reason("Redeploying").await;
-        shop.clock.step(super::GATHER);
+        shop.gathered().await;
         shop.until("an operation is accepted", is_accepted).await;
         let known = status(&shop.get().await).applications.iter().filter(|it| it.url.is_some()).count();
         assert_eq!(known, 2, "{urls_while_busy:?}: URLs that a read does not return are kept");
-        shop.stop_operator().await;
-        shop.start_operator();
+        shop.restart_operator().await;
         shop.finish("Deployed").await;
         assert_resolved(&shop);
         shop.pass(LATE).await;

@@ -5,10 +5,11 @@ use std::time::Duration;
 use connect_api::commerce::ResourceKind;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::names;
-use dev_server::{Catalogue, Creation, Fault, FaultAnswer, Options};
+use dev_server::{Creation, Fault, FaultAnswer, Options};
 use serde_json::{Value, json};
 
-use super::{DEPLOYING, Leaping, condition, is_accepted, level, ready, status};
+use super::{DEPLOYING, Leaping, condition, is_accepted, level, message, ready, status};
+use crate::at_the_remote::with_client;
 use crate::manifests::with_spec;
 use crate::trouble::pace::{COARSE, meanwhile};
 
@@ -22,10 +23,6 @@ fn verified() -> Value {
 fn verification(object: &ConnectorDeployment) -> (&str, &str, &str) {
     condition(object, names::VERIFIED)
         .map_or(("", "", ""), |condition| (&condition.status, &condition.reason, &condition.message))
-}
-
-fn message(object: &ConnectorDeployment) -> &str {
-    condition(object, names::READY).map_or("", |ready| &ready.message)
 }
 
 /// Returns a live deployment whose script did this.
@@ -120,8 +117,7 @@ async fn rule_17_after_a_redeploy_it_is_verified_again() {
     let id = status(&live).id.expect("an id");
     shop.dev.world().plan_resources(&id, Some(Creation::Omitted), shop.dev.now()).unwrap();
     shop.change(&json!({"spec": level("debug")})).await;
-    shop.until_reason("Redeploying").await;
-    shop.clock.step(super::GATHER);
+    shop.gathered().await;
     let running = shop.until("an operation is accepted", is_accepted).await;
     assert_eq!(
         (verification(&running).0, verification(&running).1),
@@ -136,16 +132,10 @@ async fn rule_17_after_a_redeploy_it_is_verified_again() {
 
 #[tokio::test]
 async fn rule_17_a_missing_scope_is_named_and_other_credentials_can_provide_it() {
-    let weak = json!({"clients": [
-        {"id": "deployer", "secret": "dev-secret", "scopes": ["manage_connectors_deployments:demo", "view_connectors:demo"]},
-    ]});
-    let catalogue = Catalogue::built_in().and(Catalogue::parse(&weak.to_string()).unwrap());
+    let catalogue = with_client("deployer", &["manage_connectors_deployments:demo", "view_connectors:demo"]);
     let shop = Leaping::with(Options { catalogue, ..Options::default() }).await;
-    let project = with_spec(
-        shop.project(),
-        &json!({"httpApi": {"url": shop.dev.url(), "credentialsSecretRef": {"name": "verifier"}}}),
-    );
-    shop.sandbox.apply(&project).await.unwrap();
+    let verifier = json!({"httpApi": {"url": shop.dev.url(), "credentialsSecretRef": {"name": "verifier"}}});
+    shop.sandbox.apply(&with_spec(shop.project(), &verifier)).await.unwrap();
     shop.apply_deployment(&verified()).await;
     let live = shop.finish("SecretMissing").await;
     let needs = "(needed by spec.httpApi.credentialsSecretRef of the project)";
@@ -176,8 +166,7 @@ async fn rule_17_an_unavailable_http_api_stops_nothing_else() {
     assert_eq!((ready(&live).1, verification(&live).1), ("Deployed", "Verified"), "the settled result stays");
 
     shop.change(&json!({"spec": level("debug")})).await;
-    shop.until_reason("Redeploying").await;
-    shop.clock.step(super::GATHER);
+    shop.gathered().await;
     let live = shop.finish("NotChecked").await;
     let unread = |object: &ConnectorDeployment| verification(object).2.contains("cannot be looked up");
     let live = if unread(&live) { live } else { shop.until("the cause", unread).await };

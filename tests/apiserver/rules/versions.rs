@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use connect_api::model::SecuredKey;
+use connect_operator::crd::ConnectorDeployment;
 use connect_operator::names;
 use dev_server::{Fault, FaultAnswer};
 use serde_json::{Value, json};
@@ -17,6 +18,32 @@ const INTERVAL: Duration = Duration::from_mins(6);
 /// Publishes the next version of the demo connector.
 fn publish(shop: &Leaping) -> i64 {
     shop.dev.world().raise_connector("demo-connector", false, |_| {}).unwrap()
+}
+
+/// The version that runs.
+pub(super) fn running(object: &ConnectorDeployment) -> Option<i64> {
+    status(object).connector.and_then(|connector| connector.version)
+}
+
+/// A deployment that follows the newest version.
+fn following() -> Value {
+    json!({"connector": {"key": "demo-connector", "updatePolicy": "Latest"}})
+}
+
+/// A shop with such a deployment, live.
+async fn follows() -> Leaping {
+    let shop = Leaping::open().await;
+    shop.apply_deployment(&following()).await;
+    shop.finish("Deployed").await;
+    shop
+}
+
+/// Rolls the deployment back outside the operator, and returns it once that has ended.
+async fn roll_back(shop: &Leaping) -> ConnectorDeployment {
+    let id = shop.there().remove(0).id;
+    shop.dev.world().rollback_elsewhere(&id, shop.dev.now()).expect("an earlier revision exists");
+    shop.reconcile_again().await;
+    shop.pass(DEPLOYING).await
 }
 
 fn version(version: i64) -> Value {
@@ -38,7 +65,7 @@ async fn rule_15_a_pinned_deployment_reports_a_newer_version_and_moves_when_the_
 
     shop.change(&version(2)).await;
     let moved = shop.redeployed("Deployed").await;
-    assert_eq!(status(&moved).connector.and_then(|connector| connector.version), Some(2));
+    assert_eq!(running(&moved), Some(2));
     assert!(!is(&moved, names::UPDATE_AVAILABLE));
     shop.pass(INTERVAL).await;
     assert_eq!(shop.sent(), [1, 1, 0]);
@@ -46,14 +73,12 @@ async fn rule_15_a_pinned_deployment_reports_a_newer_version_and_moves_when_the_
 
 #[tokio::test]
 async fn rule_15_latest_follows_automatically_and_once_for_each_version() {
-    let shop = Leaping::open().await;
-    shop.apply_deployment(&json!({"connector": {"key": "demo-connector", "updatePolicy": "Latest"}})).await;
-    shop.finish("Deployed").await;
+    let shop = follows().await;
     for expected in [2, 3] {
         assert_eq!(publish(&shop), expected);
         shop.clock.step(INTERVAL);
         let moved = shop.redeployed("Deployed").await;
-        assert_eq!(status(&moved).connector.and_then(|connector| connector.version), Some(expected));
+        assert_eq!(running(&moved), Some(expected));
         assert!(!is(&moved, names::UPDATE_AVAILABLE), "it follows");
     }
     shop.pass(INTERVAL).await;
@@ -62,19 +87,17 @@ async fn rule_15_latest_follows_automatically_and_once_for_each_version() {
 
 #[tokio::test]
 async fn rule_12_a_newer_connector_version_does_not_wait_for_the_pause_after_a_refusal() {
-    let shop = Leaping::open().await;
-    shop.apply_deployment(&json!({"connector": {"key": "demo-connector", "updatePolicy": "Latest"}})).await;
-    shop.finish("Deployed").await;
+    let shop = follows().await;
     let refused = FaultAnswer::error(400, "DeploymentUnknownApplicationConfiguration");
     shop.dev.fault(Fault::of("updateDeploymentById", refused)).unwrap();
-    shop.change(&json!({"metadata": {"annotations": {names::REDEPLOY_REQUESTED_AT: "now"}}})).await;
+    shop.annotate(names::REDEPLOY_REQUESTED_AT, "now").await;
     shop.until("refused", |object| ready(object).1 == "ConfigurationInvalid").await;
     let reported = shop.clock.now();
     shop.dev.clear_faults();
     publish(&shop);
     shop.clock.step(INTERVAL);
     let moved = shop.redeployed("Deployed").await;
-    assert_eq!(status(&moved).connector.and_then(|connector| connector.version), Some(2));
+    assert_eq!(running(&moved), Some(2));
     let took = shop.clock.now().duration_since(reported).as_mins();
     assert!(took < 10, "{took} minutes: the new version accepts what the previous one refused");
 }
@@ -92,7 +115,7 @@ async fn rule_15_a_version_that_is_not_the_latest_waits_until_it_is_with_the_val
     publish(&shop);
     shop.clock.step(INTERVAL);
     let moved = shop.redeployed("Deployed").await;
-    assert_eq!(status(&moved).connector.and_then(|connector| connector.version), Some(2));
+    assert_eq!(running(&moved), Some(2));
     assert_eq!(shop.sent(), [1, 1, 0]);
 }
 
@@ -128,7 +151,7 @@ async fn rule_15_an_outdated_version_cannot_be_deployed_and_the_possible_one_is_
     // Changes are sent to the version that runs.
     shop.change(&json!({"spec": level("debug")})).await;
     let changed = shop.redeployed("ConnectorVersionMismatch").await;
-    assert_eq!(status(&changed).connector.and_then(|connector| connector.version), Some(3));
+    assert_eq!(running(&changed), Some(3));
     shop.pass(INTERVAL).await;
     assert_eq!(shop.sent(), [1, 2, 0]);
 }
@@ -143,15 +166,13 @@ async fn rule_15_a_missing_version_is_waited_for_and_no_other_is_created() {
     publish(&shop);
     shop.clock.step(INTERVAL);
     let live = shop.finish("Deployed").await;
-    assert_eq!(status(&live).connector.and_then(|connector| connector.version), Some(2));
+    assert_eq!(running(&live), Some(2));
     assert_eq!(shop.sent(), [1, 0, 0]);
 }
 
 #[tokio::test]
 async fn rule_15_a_version_with_new_required_values_is_not_followed_before_they_exist() {
-    let shop = Leaping::open().await;
-    shop.apply_deployment(&json!({"connector": {"key": "demo-connector", "updatePolicy": "Latest"}})).await;
-    shop.finish("Deployed").await;
+    let shop = follows().await;
     let key = SecuredKey { key: "SIGNING_KEY".into(), description: "Signs".into(), required: true };
     let add = |connector: &mut dev_server::ConnectorDefinition| {
         connector.configurations[0].secured_configuration.push(key);
@@ -174,7 +195,7 @@ async fn rule_15_a_version_with_new_required_values_is_not_followed_before_they_
     }]}}))
     .await;
     let moved = shop.redeployed("Deployed").await;
-    assert_eq!(status(&moved).connector.and_then(|connector| connector.version), Some(2));
+    assert_eq!(running(&moved), Some(2));
     assert_eq!(shop.sent(), [1, 1, 0]);
 }
 
@@ -193,19 +214,16 @@ async fn rule_15_the_last_registry_entry_stays_while_the_registry_is_unavailable
     assert_eq!(shop.sent(), [1, 1, 0], "changes are sent");
 }
 
-/// Lets the deployment follow to version 2, and rolls it back to version 1 outside the operator; returns once that has
-/// ended.
-async fn rolled_back(shop: &Leaping, drift: &str) -> connect_operator::crd::ConnectorDeployment {
-    let connector = json!({"key": "demo-connector", "updatePolicy": "Latest"});
-    shop.apply_deployment(&json!({"connector": connector, "driftPolicy": drift})).await;
-    let live = shop.finish("Deployed").await;
+/// Lets the deployment follow to version 2, and rolls it back to version 1.
+async fn rolled_back(shop: &Leaping, drift: &str) -> ConnectorDeployment {
+    let mut spec = following();
+    spec["driftPolicy"] = json!(drift);
+    shop.apply_deployment(&spec).await;
+    shop.finish("Deployed").await;
     publish(shop);
     shop.clock.step(INTERVAL);
     shop.redeployed("Deployed").await;
-    let id = status(&live).id.expect("an id");
-    shop.dev.world().rollback_elsewhere(&id, shop.dev.now()).expect("an earlier revision exists");
-    shop.reconcile_again().await;
-    shop.pass(DEPLOYING).await
+    roll_back(shop).await
 }
 
 #[tokio::test]
@@ -219,8 +237,7 @@ async fn rule_16_a_foreign_rollback_is_reported_and_not_corrected_by_detect() {
     assert!(drifted.message.contains("the connector version"), "{}", drifted.message);
     assert_eq!(ready(&reported), ("True", "Deployed"));
     assert!(is(&reported, names::SECRETS_UNVERIFIED), "secured values of the revision cannot be read");
-    shop.stop_operator().await;
-    shop.start_operator();
+    shop.restart_operator().await;
     shop.pass(INTERVAL).await;
     shop.pass(INTERVAL).await;
     assert_eq!(shop.sent(), [1, 1, 0], "the rollback is not corrected");
@@ -228,7 +245,7 @@ async fn rule_16_a_foreign_rollback_is_reported_and_not_corrected_by_detect() {
     publish(&shop);
     shop.clock.step(INTERVAL);
     let moved = shop.redeployed("Deployed").await;
-    assert_eq!(status(&moved).connector.and_then(|connector| connector.version), Some(3));
+    assert_eq!(running(&moved), Some(3));
     assert!(!is(&moved, names::DRIFTED));
     assert_eq!(shop.sent(), [1, 2, 0]);
 }
@@ -238,7 +255,7 @@ async fn rule_16_a_foreign_rollback_is_corrected_once() {
     let shop = Leaping::open().await;
     rolled_back(&shop, "Correct").await;
     let live = shop.redeployed("Deployed").await;
-    assert_eq!(status(&live).connector.and_then(|connector| connector.version), Some(2));
+    assert_eq!(running(&live), Some(2));
     shop.pass(INTERVAL).await;
     shop.pass(INTERVAL).await;
     assert_eq!(shop.sent(), [1, 2, 0]);
@@ -246,21 +263,15 @@ async fn rule_16_a_foreign_rollback_is_corrected_once() {
 
 #[tokio::test]
 async fn rule_16_a_change_after_a_rollback_follows_again_with_every_application() {
-    let shop = Leaping::open().await;
-    let connector = json!({"key": "demo-connector", "updatePolicy": "Latest"});
-    shop.apply_deployment(&json!({"connector": connector})).await;
-    let live = shop.finish("Deployed").await;
+    let shop = follows().await;
     shop.dev.world().raise_connector("demo-connector", false, with_enabler).unwrap();
     shop.clock.step(INTERVAL);
     shop.redeployed("Deployed").await;
-    let id = status(&live).id.expect("an id");
-    shop.dev.world().rollback_elsewhere(&id, shop.dev.now()).expect("an earlier revision exists");
-    shop.reconcile_again().await;
-    shop.pass(DEPLOYING).await;
+    roll_back(&shop).await;
     shop.until("rolled back", |object| is(object, names::DRIFTED)).await;
     shop.put_token("second-token-of-the-shop").await;
     let moved = shop.redeployed("Deployed").await;
-    assert_eq!(status(&moved).connector.and_then(|connector| connector.version), Some(2));
+    assert_eq!(running(&moved), Some(2));
     assert_eq!(applications(&shop), ["service", "enabler"]);
     shop.pass(INTERVAL).await;
     assert_eq!(shop.sent(), [1, 2, 0], "one redeploy for both");

@@ -23,14 +23,9 @@ fn small(kind: &str, name: &str) -> Value {
                 "method": "GET", "locale": "en-GB", "extensionVersion": "1.4.0",
             },
         }),
-        "ConnectorStaged" => with_name(kit(), name),
+        "ConnectorStaged" => manifests::named(kit(), name),
         _ => manifests::project(name),
     };
     manifest["kind"] = json!(kind);
-    manifest
-}
-
-fn with_name(mut manifest: Value, name: &str) -> Value {
-    manifest["metadata"]["name"] = json!(name);
     manifest
 }

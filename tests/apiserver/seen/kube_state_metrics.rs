@@ -42,7 +42,7 @@ impl KubeStateMetrics {
         let mut config = None;
         for manifest in helm::read(&render) {
             if manifest["metadata"]["name"] == name.as_str() {
-                sandbox.succeed(&["apply", "--filename", "-"], &manifest.to_string()).await;
+                sandbox.kubectl_apply(&manifest).await;
             }
             config = config.or_else(|| manifest["data"]["config.yaml"].as_str().map(str::to_owned));
         }

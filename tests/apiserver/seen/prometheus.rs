@@ -105,8 +105,7 @@ async fn every_query_of_dashboard_and_alerts_works_on_the_metrics_of_a_real_oper
     let listen = target.to_string();
     let _operator = traced::start(&shop, log.as_file(), &["--metrics-listen", &listen, "--health-listen", &listen]);
     shop.put_project_and_secrets().await;
-    shop.sandbox.apply(&shop.deployment()).await.unwrap();
-    shop.until_reason("Deployed").await;
+    shop.deploy().await;
     let ready = get(target, "/readyz").await;
     assert!(ready.contains(" 200 ") && ready.ends_with("readyz check passed\n"), "{ready}");
     until(address, "connect_operator_leader == 1").await;

@@ -1,7 +1,6 @@
 //! Traces: what a collector receives of a reconcile, and an operator whose collector does not answer.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use clock::Clock;
 use connect_operator::crd::ConnectorDeployment;
@@ -11,9 +10,9 @@ use tokio::net::TcpListener;
 
 use super::traced::{command, deploy, end};
 use crate::collector::{Collector, HEADERS, Span};
-use crate::patience::in_time;
 use crate::security::quick;
 use crate::shop::{NAME, Shop};
+use crate::watching::until;
 
 /// Variables of the batches: an hour passes before the first one.
 const ONLY_AT_THE_END: (&str, &str) = ("OTEL_BSP_SCHEDULE_DELAY", "3600000");
@@ -115,12 +114,7 @@ async fn a_collector_that_does_not_answer_changes_nothing() {
             let text = std::fs::read_to_string(log.path()).unwrap();
             text.lines().filter(|line| line.contains("traces cannot be exported")).count()
         };
-        let until_reported = async {
-            while reported() < while_it_runs {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        };
-        in_time(until_reported).await.unwrap_or_else(|_| panic!("{case}: it is not reported"));
+        until(&format!("{case}: it is reported"), async || reported() >= while_it_runs).await;
         end(operator).await;
         assert_eq!(reported(), 1, "{case}: now and then, and at the end at the latest");
     }

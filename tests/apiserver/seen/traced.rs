@@ -1,12 +1,12 @@
 //! Correlation of log lines: everything in one reconcile has one trace id, which the remote receives too.
 
 use std::fs::File;
-use std::process::Stdio;
 
 use dev_server::{Fault, FaultAnswer};
 use serde_json::Value;
 use tokio::process::{Child, Command};
 
+use crate::operators::process;
 use crate::patience::in_time;
 use crate::security::quick;
 use crate::shop::{NAME, Shop};
@@ -18,17 +18,8 @@ pub(crate) fn start(shop: &Shop, log: &File, more: &[&str]) -> Child {
 
 /// Returns the command that starts it.
 pub(super) fn command(shop: &Shop, log: &File) -> Command {
-    let namespace = &shop.sandbox.namespace;
-    let mut command = Command::new(env!("CARGO_BIN_EXE_connect-operator"));
-    command
-        .args(["run", "--watch-namespaces", namespace, "--operator-namespace", namespace])
-        .args(["--allowed-api-hosts", "http://127.0.0.1:*"])
-        .env("KUBECONFIG", shop.sandbox.kubeconfig())
-        .env("RUST_LOG", "info,connect_operator=debug,connect_api=debug")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(log.try_clone().unwrap())
-        .kill_on_drop(true);
+    let mut command = process(&shop.sandbox, &shop.sandbox.namespace);
+    command.env("RUST_LOG", "info,connect_operator=debug,connect_api=debug").stderr(log.try_clone().unwrap());
     command
 }
 
@@ -45,8 +36,7 @@ pub(super) async fn deploy(shop: &Shop, value: &str) {
     shop.put_credentials("dev-client").await;
     shop.put_token(value).await;
     shop.sandbox.apply(&shop.project()).await.unwrap();
-    shop.sandbox.apply(&shop.deployment()).await.unwrap();
-    shop.until_reason("Deployed").await;
+    shop.deploy().await;
 }
 
 #[tokio::test]

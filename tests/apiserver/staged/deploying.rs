@@ -57,8 +57,7 @@ async fn a_new_tag_in_one_manifest_leads_to_a_live_preview() {
     assert_eq!(redeploys(&shop), 1, "one redeploy for one tag");
 
     // A restarted operator knows the tag that was followed.
-    shop.stop_operator().await;
-    shop.start_operator();
+    shop.restart_operator().await;
     shop.annotate("connect-operator.io/reconcile-requested-at", "now").await;
     shop.until("reconciled again", |object| {
         object.status.as_ref().is_some_and(|status| status.handled_reconcile_request.as_deref() == Some("now"))

@@ -157,8 +157,7 @@ async fn an_operator_killed_during_publishing_publishes_once() {
             })
         })
         .await;
-        shop.kill_operator().await;
-        shop.start_operator();
+        shop.revive_operator().await;
     }
     until_reason(&shop, "Published").await;
     let record = record(&shop);

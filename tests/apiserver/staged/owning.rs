@@ -5,25 +5,18 @@ use kube::api::{Api, DeleteParams};
 use serde_json::json;
 
 use super::{KIT, apply, change, kit, open, record, records, until_reason, updates};
-use crate::manifests::with_spec;
-use crate::patience::in_time;
+use crate::manifests::{named, with_spec};
 use crate::reported::{has, message};
-use crate::shop::{PROJECT, Shop};
+use crate::shop::PROJECT;
 use crate::trouble::until_reported_with;
-use crate::watching::awaited;
-
-async fn delete(shop: &Shop) {
-    shop.api::<ConnectorStaged>().delete(KIT, &DeleteParams::default()).await.unwrap();
-    let gone = awaited(shop.api::<ConnectorStaged>(), KIT, |object: Option<&ConnectorStaged>| object.is_none());
-    in_time(gone).await.expect("it is deleted in time");
-}
+use crate::watching::until_deleted;
 
 #[tokio::test]
 async fn rules_2_and_22_an_orphaned_connector_is_not_owned_until_it_is_adopted_and_then_it_can_be_deleted() {
     let shop = open(&[]).await;
     apply(&shop, &json!({})).await;
     let first = until_reason(&shop, "Staged").await;
-    delete(&shop).await;
+    shop.sandbox.delete::<ConnectorStaged>(KIT).await;
     let id = first.status.unwrap().id.unwrap();
     assert_eq!(record(&shop).id, id, "the record stays by default");
 
@@ -36,7 +29,7 @@ async fn rules_2_and_22_an_orphaned_connector_is_not_owned_until_it_is_adopted_a
     let adopted = until_reason(&shop, "Staged").await;
     assert_eq!(adopted.status.unwrap().id.as_ref(), Some(&id));
     assert_eq!((shop.calls("createConnectorStaged"), updates(&shop)), (1, 0), "it is adopted unchanged");
-    delete(&shop).await;
+    shop.sandbox.delete::<ConnectorStaged>(KIT).await;
     assert!(records(&shop).is_empty());
     assert_eq!(shop.calls("deleteConnectorStagedById"), 1);
 }
@@ -46,14 +39,11 @@ async fn rule_4_of_two_with_one_key_one_owns_it() {
     let shop = open(&[]).await;
     apply(&shop, &json!({})).await;
     until_reason(&shop, "Staged").await;
-    let mut second = with_spec(kit(), &json!({"name": "Second", "deletionPolicy": "Delete"}));
-    second["metadata"]["name"] = json!("second");
-    shop.sandbox.apply(&second).await.unwrap();
+    let second = with_spec(kit(), &json!({"name": "Second", "deletionPolicy": "Delete"}));
+    shop.sandbox.apply(&named(second, "second")).await.unwrap();
     let reported = shop.until_object("second", "the conflict", |object: &ConnectorStaged| has(object, "Stalled")).await;
     assert!(message(&reported).contains(&format!("ConnectorStaged {}/kit has the key kit", shop.sandbox.namespace)));
-    shop.api::<ConnectorStaged>().delete("second", &DeleteParams::default()).await.unwrap();
-    let gone = awaited(shop.api::<ConnectorStaged>(), "second", |object: Option<&ConnectorStaged>| object.is_none());
-    in_time(gone).await.expect("it is deleted in time");
+    shop.sandbox.delete::<ConnectorStaged>("second").await;
     assert_eq!(record(&shop).name, "Kit", "nothing was changed");
 }
 
@@ -66,10 +56,9 @@ async fn rule_24_a_project_stays_while_a_staged_connector_names_it() {
     projects.delete(PROJECT, &DeleteParams::default()).await.unwrap();
     let words = ["1 ConnectorStaged that names it"];
     until_reported_with::<ConnectProject>(&shop, PROJECT, "InUse", &words).await;
-    delete(&shop).await;
+    shop.sandbox.delete::<ConnectorStaged>(KIT).await;
     assert!(records(&shop).is_empty(), "it was deleted at the remote first");
-    let gone = awaited(projects, PROJECT, |object: Option<&ConnectProject>| object.is_none());
-    in_time(gone).await.expect("it is deleted in time");
+    until_deleted(projects, PROJECT).await;
 }
 
 #[tokio::test]
@@ -89,7 +78,6 @@ async fn nothing_is_sent_while_suspended_and_everything_afterwards() {
     assert!(held.metadata.deletion_timestamp.is_some());
     assert_eq!(records(&shop).len(), 1, "not even a DELETE");
     change(&shop, &json!({"spec": {"suspend": false}})).await;
-    let gone = awaited(api, KIT, |object: Option<&ConnectorStaged>| object.is_none());
-    in_time(gone).await.expect("it is deleted in time");
+    until_deleted(api, KIT).await;
     assert!(records(&shop).is_empty());
 }

@@ -11,12 +11,13 @@ use dev_server::{Happened, Moment, World};
 use futures::future::join_all;
 use kube::ResourceExt;
 
+use crate::rules::{condition, is};
 use crate::shop::state;
 use crate::storm::environment::Environment;
 use crate::storm::operator::{Operator, last_lines};
 use crate::storm::requested::{Asked, Revision};
 use crate::storm::size;
-use crate::storm::watched::{Observation, is_ready, written_at};
+use crate::storm::watched::{Observation, written_at};
 
 /// How much later than the API server's answer a watch may deliver what replaced a version that was Ready. If it is
 /// delivered later, the time at which the replacement was written counts.
@@ -179,7 +180,7 @@ impl Report {
         self.end(case);
         let mut ready = 0;
         for (at, observation) in observations.iter().enumerate() {
-            if observation.object.as_ref().is_some_and(|object| is_ready(object)) {
+            if observation.object.as_ref().is_some_and(|object| is(object, "Ready")) {
                 ready += 1;
                 if let Err(why) = case.check_ready(observation, observations.get(at + 1)) {
                     self.add(Violation::FalseReady, name, why);
@@ -330,7 +331,7 @@ fn evidence(env: &Environment, name: &str) -> String {
 fn seen(observation: &Observation) -> String {
     let Some(object) = &observation.object else { return format!("{}: gone", observation.at) };
     let status = object.status.clone().unwrap_or_default();
-    let ready = crate::storm::watched::ready(object).map(|ready| format!("{} {}", ready.status, ready.reason));
+    let ready = condition(object, "Ready").map(|ready| format!("{} {}", ready.status, ready.reason));
     let operation = state(object).operation.map(|operation| {
         let (kind, state) = (operation.kind, operation.state);
         format!("{kind:?} {state:?} {} seenBusy={}", operation.attempt, operation.seen_busy)

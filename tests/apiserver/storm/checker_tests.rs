@@ -54,7 +54,7 @@ async fn the_checker_finds_each_violation() {
     expect("not settled", 4);
 
     let seen = env.watched.until(|latest| {
-        let lying = latest.get("lying").is_some_and(|object| crate::storm::watched::is_ready(object));
+        let lying = latest.get("lying").is_some_and(|object| crate::rules::is(object, "Ready"));
         let stuck = latest.get("stuck").is_some_and(|object| object.metadata.deletion_timestamp.is_some());
         lying && stuck && latest.len() == 5
     });

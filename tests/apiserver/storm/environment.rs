@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use clock::Clock;
-use connect_api::model::DeploymentDraft;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::names;
 use dev_server::{DevServer, Options};
@@ -19,7 +18,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::at_the_remote::make_elsewhere;
 use crate::cluster;
+use crate::manifests::secret;
 use crate::storm::operator::Start;
 use crate::storm::requested::{APPLICATION, PLAIN, RequestedChanges, SECURED, plain, token};
 use crate::storm::size;
@@ -69,7 +70,7 @@ impl Environment {
             cluster,
             folder: tempfile::tempdir().unwrap(),
         };
-        env.put_secret(CREDENTIALS, json!({"clientId": "dev-client", "clientSecret": "dev-secret"})).await;
+        env.put_secret(CREDENTIALS, &json!({"clientId": "dev-client", "clientSecret": "dev-secret"})).await;
         apply::<ConnectProject>(&env.api(), PROJECT, &env.project()).await;
         env.strangers = (0..STRANGERS).map(|number| env.stranger(&format!("stranger-{number}"))).collect();
         env
@@ -130,9 +131,8 @@ impl Environment {
         Api::namespaced(self.client.clone(), self.part)
     }
 
-    async fn put_secret(&self, name: &str, data: Value) -> Secret {
-        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data});
-        apply(&self.api(), name, &secret).await
+    async fn put_secret(&self, name: &str, data: &Value) -> Secret {
+        apply(&self.api(), name, &secret(name, data)).await
     }
 
     /// Creates a foreign deployment with this key.
@@ -142,18 +142,7 @@ impl Environment {
 
     /// Creates a live deployment without the operator. Returns its id.
     pub(crate) fn deploy(&self, key: &str, plain: &str, token: &str) -> String {
-        let draft: DeploymentDraft = serde_json::from_value(json!({
-            "key": key, "type": "sandbox", "connector": {"key": "demo-connector"}, "region": "europe-west1.gcp",
-            "configurations": [{"applicationName": APPLICATION,
-                "standardConfiguration": [{"key": PLAIN, "value": plain}],
-                "securedConfiguration": [{"key": SECURED, "value": token}]}],
-        }))
-        .unwrap();
-        let now = self.dev.now();
-        let mut world = self.dev.world();
-        let id = world.create("demo", &draft, true, now).expect("the key is free").id;
-        world.finish(&id, now).unwrap();
-        id
+        make_elsewhere(&self.dev, key, (PLAIN, plain), token)
     }
 
     /// Creates resources whose keys foreign deployments have: the operator must not change those.
@@ -185,7 +174,7 @@ impl Environment {
             asked.now.token += 1;
             asked.now.token
         });
-        let secret = self.put_secret(name, json!({"token": token(name, number)})).await;
+        let secret = self.put_secret(name, &json!({"token": token(name, number)})).await;
         let version = (secret.uid().unwrap_or_default(), secret.resource_version().unwrap_or_default());
         self.requested.note(name, |asked| {
             asked.secrets.insert(version.clone(), number);

@@ -6,26 +6,20 @@ use clock::Clock;
 use dev_server::Options;
 use rustix::process::Signal;
 
-use crate::patience::in_time;
 use crate::storm::checker::Report;
 use crate::storm::environment::Environment;
-use crate::storm::operator::{Operator, last_lines};
+use crate::storm::operator::last_lines;
+use crate::watching::until;
 
 /// Logged by a leader that releases its Lease, so that nobody has to wait until it expires.
 const GIVEN_UP: &str = "the Lease is given up";
-
-async fn until_it_leads(operator: &Operator) {
-    while !operator.leads() {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn when_the_leader_is_killed_or_ends_the_other_goes_on() {
     let options = Options { deploy_duration: Duration::from_millis(500), ..Options::default() };
     let env = Environment::open("leader-killed", options).await;
     let first = env.replica("first").now();
-    in_time(until_it_leads(&first)).await.expect("the only replica leads");
+    until("the only replica leads", async || first.leads()).await;
     let second = env.replica("second").now();
     env.create("tax").await;
     Report::must_settle(&env).await;
@@ -35,22 +29,17 @@ async fn when_the_leader_is_killed_or_ends_the_other_goes_on() {
     let log = first.log().to_owned();
     first.kill().await;
     assert_eq!(last_lines(&log, GIVEN_UP), "", "a killed process releases nothing");
-    in_time(until_it_leads(&second)).await.expect("the other leads after the leader was killed");
+    until("the other leads after the leader was killed", async || second.leads()).await;
     let taken_over = from.elapsed();
     env.rotate("tax").await;
     Report::must_settle(&env).await;
 
     let third = env.replica("third").now();
     // It must be on standby first.
-    let stands_by = async {
-        while last_lines(third.log(), "another process leads").is_empty() {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    in_time(stands_by).await.expect("it is on standby");
+    until("it is on standby", async || !last_lines(third.log(), "another process leads").is_empty()).await;
     let from = Clock::system();
     second.signal(Signal::TERM);
-    in_time(until_it_leads(&third)).await.expect("the third leads after the leader was stopped");
+    until("the third leads after the leader was stopped", async || third.leads()).await;
     let handed_over = from.elapsed();
     let log = second.log().to_owned();
     let (_, status) = second.ended().await;

@@ -11,8 +11,8 @@ use connect_operator::operator::reporting::conditions::is_true;
 use dev_server::{Moment, World};
 use kube::ResourceExt;
 
+use crate::rules::{condition, is};
 use crate::shop::state;
-use crate::storm::watched::{is_ready, ready};
 
 pub(crate) const APPLICATION: &str = "service";
 pub(crate) const PLAIN: &str = "FEATURES";
@@ -75,9 +75,9 @@ impl Asked {
     pub(crate) fn is_met_by(&self, object: &ConnectorDeployment) -> bool {
         let seen = self.is_observed_in(object);
         if self.taken {
-            return seen && ready(object).is_some_and(|condition| condition.reason == "KeyTaken");
+            return seen && condition(object, names::READY).is_some_and(|ready| ready.reason == "KeyTaken");
         }
-        seen && is_ready(object)
+        seen && is(object, names::READY)
             && (self.secret.as_ref().is_some_and(|secret| has_applied(object, secret)) || is_unverified(object))
     }
 

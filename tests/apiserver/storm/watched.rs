@@ -7,7 +7,6 @@ use connect_operator::crd::ConnectorDeployment;
 use connect_operator::names;
 use futures::StreamExt;
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, ResourceExt};
 use tokio::sync::watch;
@@ -116,15 +115,6 @@ async fn see(
             }
         }
     }
-}
-
-/// Returns the Ready condition.
-pub(crate) fn ready(object: &ConnectorDeployment) -> Option<&Condition> {
-    object.status.as_ref()?.conditions.iter().find(|condition| condition.type_ == names::READY)
-}
-
-pub(crate) fn is_ready(object: &ConnectorDeployment) -> bool {
-    ready(object).is_some_and(|condition| condition.status == "True")
 }
 
 /// Returns when the operator last wrote the status, in whole seconds.

@@ -22,7 +22,8 @@ use crate::checks::check;
 use crate::cluster::Sandbox;
 use crate::manifests::with_spec;
 use crate::patience::in_time;
-use crate::shop::{CREDENTIALS, Shop};
+use crate::shop::Shop;
+use crate::watching::until;
 
 /// The number of deployments.
 struct Deployments {
@@ -163,10 +164,7 @@ async fn fill(shop: &Shop, hostile: &Sandbox, remote: &HostileRemote, deployment
         let source = json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": "large"}, member: data});
         hostile.succeed(&["create", "--filename", "-"], &source.to_string()).await;
     }
-    let credentials = json!({"clientId": "dev-client", "clientSecret": "dev-secret"});
-    let credentials =
-        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": CREDENTIALS}, "stringData": credentials});
-    hostile.succeed(&["create", "--filename", "-"], &credentials.to_string()).await;
+    hostile.put_credentials("dev-client").await;
     let mut project = with_spec(shop.project(), &json!({"apiUrl": remote.url, "authUrl": remote.url}));
     project["metadata"]["annotations"] = annotations(ANNOTATIONS);
     let manifests = (0..deployments.all())
@@ -182,7 +180,7 @@ async fn fill(shop: &Shop, hostile: &Sandbox, remote: &HostileRemote, deployment
 
 /// Returns how many deployments have each Ready reason.
 async fn reasons(hostile: &Sandbox) -> BTreeMap<String, usize> {
-    let api = kube::Api::<ConnectorDeployment>::namespaced(hostile.client.clone(), &hostile.namespace);
+    let api = hostile.objects::<ConnectorDeployment>();
     let mut reasons = BTreeMap::new();
     for object in api.list(&ListParams::default()).await.unwrap() {
         let conditions = object.status.map(|status| status.conditions).unwrap_or_default();
@@ -194,19 +192,14 @@ async fn reasons(hostile: &Sandbox) -> BTreeMap<String, usize> {
 
 /// Returns once the create of each deployment has ended.
 async fn until_all_have_ids(hostile: &Sandbox, many: usize) {
-    let api = kube::Api::<ConnectorDeployment>::namespaced(hostile.client.clone(), &hostile.namespace);
-    let with_ids = async {
-        loop {
-            let objects = api.list(&ListParams::default()).await.unwrap().items;
-            let has_id =
-                |object: &&ConnectorDeployment| object.status.as_ref().is_some_and(|status| status.id.is_some());
-            if objects.iter().filter(has_id).count() == many {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(200)).await;
-        }
-    };
-    in_time(with_ids).await.expect("each create ends");
+    let has_id = |object: &&ConnectorDeployment| object.status.as_ref().is_some_and(|status| status.id.is_some());
+    until("each create ends", async || {
+        // Each list is large.
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let objects = hostile.objects().list(&ListParams::default()).await.unwrap().items;
+        objects.iter().filter(has_id).count() == many
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -220,8 +213,7 @@ async fn hostile_manifests_checks_and_responses_need_less_memory_than_the_chart_
     // They exist before the operator starts, so that all lists are read at once, and all reconciles begin.
     let mut operator = Operator::start(&shop, &hostile);
     shop.put_project_and_secrets().await;
-    shop.sandbox.apply(&shop.deployment()).await.unwrap();
-    shop.until_reason("Deployed").await;
+    shop.deploy().await;
     eprintln!("a deployment of another namespace is ready: {} KiB at most", operator.peak());
 
     remote.until_asked("action", CHECKS).await;

@@ -1,14 +1,13 @@
 //! One page of a list fits into memory, whatever users write into their objects.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use connect_operator::operator::cluster::initial_lists::{LARGEST_PAGE, PAGE};
 use dev_server::Options;
 
 use crate::gateway::Gateway;
-use crate::patience::in_time;
 use crate::shop::{Shop, fast};
+use crate::watching::until;
 
 /// The page size of each list of this namespace that was requested, by resource; `None`: no limit.
 fn lists(gateway: &Gateway, namespace: &str) -> BTreeMap<String, Option<u32>> {
@@ -33,11 +32,6 @@ async fn all_watched_kinds_are_listed_in_small_pages() {
         ["actionchecks", "configmaps", "connectordeployments", "connectorstageds", "connectprojects", "secrets"];
     let expected: BTreeMap<_, _> = watched.map(|kind| (kind.to_owned(), Some(PAGE))).into();
     let asked = || lists(&gateway, &shop.sandbox.namespace);
-    let all = async {
-        while !watched.iter().all(|kind| asked().contains_key(*kind)) {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    in_time(all).await.unwrap_or_else(|_| panic!("not in time: {:?}", asked()));
+    until("a list of each kind", async || watched.iter().all(|kind| asked().contains_key(*kind))).await;
     assert_eq!(asked(), expected);
 }

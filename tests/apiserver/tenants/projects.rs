@@ -1,20 +1,19 @@
 //! Each ConnectProject costs a client and a poller.
 
 use std::sync::{Arc, Mutex, Weak};
-use std::time::Duration;
 
 use connect_api::{ClientContext, CommerceApi};
 use connect_operator::crd::ConnectProject;
 use connect_operator::operator::clients::connect_factory::HttpFactory;
 use connect_operator::operator::remote::{ConnectFactory, Connection, Settings};
-use dev_server::{Catalogue, Options};
-use kube::api::DeleteParams;
+use dev_server::Options;
 use serde_json::{Value, json};
 
+use crate::at_the_remote::with_client;
+use crate::manifests::{named, with_spec};
 use crate::operators::http_factories;
-use crate::patience::in_time;
 use crate::shop::{Shop, fast};
-use crate::watching::awaited;
+use crate::watching::until;
 
 type Made = Arc<Mutex<Vec<(String, Weak<dyn Connection>)>>>;
 
@@ -49,9 +48,8 @@ fn clients(made: &Made) -> (Vec<String>, Vec<String>) {
 
 /// A shop with credentials for several project keys, and the record of the clients that its operator makes.
 async fn shop() -> (Shop, Made) {
-    let scopes: Vec<_> = ["aa", "bb", "cc"].map(|key| format!("manage_project:{key}")).into();
-    let client = json!({"clients": [{"id": "many", "secret": "dev-secret", "scopes": scopes}]});
-    let catalogue = Catalogue::built_in().and(Catalogue::parse(&client.to_string()).unwrap());
+    let scopes = ["aa", "bb", "cc"].map(|key| format!("manage_project:{key}"));
+    let catalogue = with_client("many", &scopes.each_ref().map(String::as_str));
     let mut shop = Shop::without_operator(Options { catalogue, ..Options::default() }, fast()).await;
     shop.put_credentials("many").await;
     let made = count_clients(&mut shop);
@@ -68,17 +66,7 @@ fn count_clients(shop: &mut Shop) -> Made {
 
 /// A project with this name and key.
 fn project(shop: &Shop, key: &str) -> Value {
-    let mut manifest = shop.project();
-    manifest["metadata"]["name"] = json!(key);
-    manifest["spec"]["projectKey"] = json!(key);
-    manifest
-}
-
-async fn delete(shop: &Shop, key: &str) {
-    let api = shop.api::<ConnectProject>();
-    api.delete(key, &DeleteParams::default()).await.unwrap();
-    let gone = awaited(api, key, |object: Option<&ConnectProject>| object.is_none());
-    in_time(gone).await.expect("it is deleted in time");
+    with_spec(named(shop.project(), key), &json!({"projectKey": key}))
 }
 
 /// Returns once the project is available.
@@ -88,12 +76,7 @@ async fn until_available(shop: &Shop, key: &str) {
 
 /// Returns once the operator has clients for exactly these project keys.
 async fn until_held(made: &Made, keys: &[&str]) {
-    let held = async {
-        while clients(made).1 != keys {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    in_time(held).await.unwrap_or_else(|_| panic!("not in time: {keys:?}, but {:?}", clients(made)));
+    until(&format!("clients of {keys:?}"), async || clients(made).1 == keys).await;
 }
 
 #[tokio::test]
@@ -105,9 +88,9 @@ async fn a_deleted_project_releases_its_client() {
         until_available(&shop, key).await;
     }
     assert_eq!(clients(&made).1, ["aa", "bb", "cc"]);
-    delete(&shop, "bb").await;
+    shop.sandbox.delete::<ConnectProject>("bb").await;
     until_held(&made, &["aa", "cc"]).await;
-    delete(&shop, "aa").await;
-    delete(&shop, "cc").await;
+    shop.sandbox.delete::<ConnectProject>("aa").await;
+    shop.sandbox.delete::<ConnectProject>("cc").await;
     until_held(&made, &[]).await;
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::checks::check;
 use crate::cluster::Sandbox;
-use crate::manifests::with_spec;
+use crate::manifests::{named, with_spec};
 use crate::patience::in_time;
 use crate::reported;
 use crate::shop::{Shop, fast};
@@ -83,9 +83,7 @@ async fn rule_27_a_namespace_whose_reconciles_hang_keeps_no_other_waiting() {
         let held = |number: u64| format!("{}{number:03}", kind.prefix);
         let apply = async |number: u64| {
             let name = held(number);
-            let mut manifest = (kind.reading)(&shop, &name);
-            manifest["metadata"]["name"] = json!(name);
-            shop.sandbox.apply(&manifest).await.map(|_| ())
+            shop.sandbox.apply(&named((kind.reading)(&shop, &name), &name)).await.map(|_| ())
         };
         stream::iter(0..kind.slots + MORE).map(apply).buffer_unordered(8).try_collect::<()>().await.unwrap();
         let most = kind.slots * 3 / 4;

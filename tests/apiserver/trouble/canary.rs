@@ -4,7 +4,6 @@
 
 use std::fs::File;
 use std::net::SocketAddr;
-use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -17,18 +16,19 @@ use futures::StreamExt as _;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::events::v1::Event;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::Api;
 use kube::api::ListParams;
 use kube::runtime::{WatchStreamExt, watcher};
 use serde_json::{Value, json};
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 
 use super::pace::{FINE, meanwhile, until_called};
 use crate::addresses;
 use crate::checks::{CHECK, check};
 use crate::collector::{Collector, HEADERS};
-use crate::manifests::with_spec;
+use crate::manifests::{secret, with_spec};
+use crate::operators;
+use crate::reported::reason;
 use crate::seen::get;
 use crate::shop::{CREDENTIALS, NAME, SECRET, Shop};
 use crate::staged::{KIT, kit};
@@ -130,12 +130,7 @@ fn html(status: u16, sent: &[&str]) -> FaultAnswer {
 
 /// kubectl keeps a copy of the whole manifest in an annotation.
 async fn apply(shop: &Shop, manifest: &Value) {
-    let output = shop.sandbox.kubectl(&["apply", "--filename", "-"], &manifest.to_string()).await;
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-}
-
-fn secret(name: &str, data: &Value) -> Value {
-    json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data})
+    shop.sandbox.kubectl_apply(manifest).await;
 }
 
 /// The project, which logs in again when its scopes change.
@@ -145,18 +140,13 @@ fn project(shop: &Shop, scopes: &[&str]) -> Value {
 
 /// The output goes to a file: a pipe that is not read would block the process.
 fn start(shop: &Shop, collector: &Collector, metrics: SocketAddr, output: &File) -> Child {
-    let namespace = &shop.sandbox.namespace;
-    Command::new(env!("CARGO_BIN_EXE_connect-operator"))
-        .args(["run", "--watch-namespaces", namespace, "--operator-namespace", namespace])
-        .args(["--allowed-api-hosts", "http://127.0.0.1:*", "--allowed-action-hosts", "http://127.0.0.1:*"])
+    operators::process(&shop.sandbox, &shop.sandbox.namespace)
+        .args(["--allowed-action-hosts", "http://127.0.0.1:*"])
         .args(["--log-format", "text", "--metrics-listen", &metrics.to_string()])
-        .env("KUBECONFIG", shop.sandbox.kubeconfig())
         .env("RUST_LOG", "trace")
         .envs([("OTEL_EXPORTER_OTLP_ENDPOINT", &*collector.url), HEADERS])
-        .stdin(Stdio::null())
         .stdout(output.try_clone().unwrap())
         .stderr(output.try_clone().unwrap())
-        .kill_on_drop(true)
         .spawn()
         .expect("the operator starts")
 }
@@ -169,11 +159,8 @@ async fn refused_elsewhere(shop: &Shop) {
     apply(shop, &with_spec(check(shop), &json!({"headers": from}))).await;
     shop.dev.fault(Fault::of("createConnectorStaged", echo(400, &[CLIENT_SECRET])).times(1)).unwrap();
     apply(shop, &kit()).await;
-    let has = |conditions: &[Condition], reason: &str| conditions.iter().any(|condition| condition.reason == reason);
-    let failed = |check: &ActionCheck| check.status.as_ref().is_some_and(|it| has(&it.conditions, "CheckFailed"));
-    let refused = |kit: &ConnectorStaged| kit.status.as_ref().is_some_and(|it| has(&it.conditions, "RequestRejected"));
-    shop.until_object(CHECK, "failed", failed).await;
-    shop.until_object(KIT, "refused", refused).await;
+    shop.until_object(CHECK, "failed", |check: &ActionCheck| reason(check) == "CheckFailed").await;
+    shop.until_object(KIT, "refused", |kit: &ConnectorStaged| reason(kit) == "RequestRejected").await;
 }
 
 async fn trouble(shop: &Shop) {

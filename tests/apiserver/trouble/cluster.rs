@@ -42,7 +42,7 @@ pub(crate) async fn until_live(shop: &Shop) -> ConnectorDeployment {
 
 /// Asserts that there is one deployment, with this many redeploys.
 pub(crate) fn left(shop: &Shop, case: &str, redeploys: i64) {
-    let versions: Vec<_> = shop.dev.world().all(shop.clock.now()).iter().map(|live| live.version).collect();
+    let versions: Vec<_> = shop.there().iter().map(|live| live.version).collect();
     assert_eq!(versions, [1 + redeploys], "{case}: {:?}", shop.dev.counts());
     assert_eq!(shop.calls("createDeployment"), 1, "{case}");
 }
@@ -91,7 +91,7 @@ async fn an_operation_that_cannot_be_stored_is_not_sent_and_one_whose_outcome_ca
             InRedeploy => {
                 shop.sandbox.apply(&manifest).await.unwrap();
                 until_live(&shop).await;
-                manifest["spec"]["configurations"][0]["standardConfiguration"][0]["value"] = json!("debug");
+                manifest = shop.with_level("debug");
             }
         }
         shop.sandbox.apply(&manifest).await.unwrap();
@@ -181,11 +181,6 @@ async fn a_secret_that_was_deleted_while_no_watch_was_open_is_noticed() {
     meanwhile(&shop.clock, FINE, shop.until_reason("SecretMissing")).await;
 }
 
-async fn remove_finalizers(shop: &Shop) {
-    let change = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-    shop.api::<ConnectorDeployment>().patch(NAME, &PatchParams::default(), &change).await.unwrap();
-}
-
 /// Without it, the project would go while resources use it.
 #[tokio::test]
 async fn rule_24_a_finalizer_that_was_removed_from_a_project_is_added_again() {
@@ -229,14 +224,12 @@ async fn a_resource_deleted_without_its_finalizer_and_created_again_does_not_own
     // Otherwise it would add the finalizer again, as it should.
     shop.stop_operator().await;
     shop.delete().await;
-    remove_finalizers(&shop).await;
+    shop.change(&json!({"metadata": {"finalizers": null}})).await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     shop.start_operator();
     meanwhile(&shop.clock, FINE, shop.until_reason("KeyTaken")).await;
     left(&shop, "made again", 0);
-    let mut adopting = shop.deployment();
-    adopting["spec"]["adoptionPolicy"] = json!("Adopt");
-    shop.sandbox.apply(&adopting).await.unwrap();
+    shop.change(&json!({"spec": {"adoptionPolicy": "Adopt"}})).await;
     until_live(&shop).await;
     left(&shop, "taken over", 0);
 }

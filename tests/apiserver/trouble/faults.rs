@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use clock::between;
 use connect_api::http::Limits;
-use connect_api::model::DeploymentStatus;
+use connect_api::model::{Deployment, DeploymentStatus};
 use dev_server::{Call, Fault, FaultAnswer, FaultEffect, Options};
 use serde_json::json;
 
-use super::pace::{FINE, call_lines, meanwhile, most_in_10_seconds, pass, stepped, until_called};
-use crate::patience::{brief, in_time};
-use crate::shop::Shop;
-use crate::shop::state;
+use super::pace::{FINE, call_lines, meanwhile, most_in_10_seconds, pass, stepped, until, until_called};
+use crate::patience::brief;
+use crate::reported::has;
+use crate::shop::{Shop, state};
 
 /// How long the remote fails.
 const WHILE: Duration = Duration::from_secs(30);
@@ -79,7 +79,7 @@ pub(super) async fn lifecycle_with((case, effect, answer): Row<'_>) -> Vec<Call>
     shop.delete().await;
     trouble.is_over(&shop, "deleteDeploymentById", BEARABLE).await;
     meanwhile(&clock, FINE, shop.until_gone()).await;
-    assert!(shop.dev.world().all(clock.now()).is_empty(), "{case}: nothing remains at the remote");
+    assert!(shop.there().is_empty(), "{case}: nothing remains at the remote");
     shop.stop_operator().await;
     shop.dev.calls()
 }
@@ -101,12 +101,8 @@ async fn failures_with_successes_in_between_do_not_add_up() {
             let calls = shop.dev.calls().into_iter();
             calls.filter(|call| call.operation == "getDeploymentByKey" && call.at >= started).collect::<Vec<_>>()
         };
-        let recovered = async {
-            while looks().last().is_none_or(|last| last.status == 503) {
-                shop.clock.sleep(FINE).await;
-            }
-        };
-        in_time(meanwhile(&shop.clock, TENTH, recovered)).await.expect("a look that works");
+        let recovered = async || looks().last().is_some_and(|last| last.status != 503);
+        until(&shop, TENTH, "a look that works", recovered).await;
         let looks = looks();
         let failed = looks.iter().find(|call| call.status == 503).expect("one look fails");
         let pause = between(failed.at, looks.last().expect("the one that works").at);
@@ -118,15 +114,8 @@ async fn failures_with_successes_in_between_do_not_add_up() {
 async fn until_redeployed(shop: &Shop, version: i64) {
     let what = format!("live again in version {version}");
     let live = shop.until(&what, |object| {
-        let Some(status) = &object.status else { return false };
-        let ready = status.conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True");
-        let redeployed = shop
-            .dev
-            .world()
-            .all(shop.clock.now())
-            .iter()
-            .all(|deployment| deployment.version >= version && deployment.status == DeploymentStatus::Deployed);
-        ready && state(object).operation.is_none() && redeployed
+        let is_live = |live: &Deployment| live.version >= version && live.status == DeploymentStatus::Deployed;
+        has(object, "Ready") && state(object).operation.is_none() && shop.there().iter().all(is_live)
     });
     meanwhile(&shop.clock, FINE, live).await;
 }
@@ -161,8 +150,7 @@ impl Outage<'_> {
 
     /// Asserts that there is one deployment in this version.
     fn left(&self, shop: &Shop, stage: &str, version: i64) {
-        let deployments = shop.dev.world().all(shop.clock.now());
-        let versions: Vec<_> = deployments.iter().map(|deployment| deployment.version).collect();
+        let versions: Vec<_> = shop.there().iter().map(|deployment| deployment.version).collect();
         assert_eq!(versions, [version], "{} at {stage}: {:?}", self.case, shop.dev.counts());
     }
 }

@@ -12,10 +12,11 @@ use super::pace::stepped;
 use super::until_reported_with;
 use crate::checks::{CHECK, check};
 use crate::cluster::Sandbox;
-use crate::manifests::with_spec;
+use crate::manifests::{named, with_spec};
 use crate::security::client_of;
 use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop};
 use crate::staged::{KIT, kit};
+use crate::watching::until;
 
 const ACCOUNT: &str = "connect-operator";
 const OUTPUTS: &str = "outputs";
@@ -37,19 +38,7 @@ fn getting(resource: &str, name: &str) -> Value {
 
 /// Grants the account exactly these rights.
 async fn grant(sandbox: &Sandbox, rules: &[Value]) {
-    let (group, kind) = ("rbac.authorization.k8s.io", "RoleBinding");
-    let role =
-        json!({"apiVersion": format!("{group}/v1"), "kind": "Role", "metadata": {"name": ACCOUNT}, "rules": rules});
-    let binding = json!({
-        "apiVersion": format!("{group}/v1"), "kind": kind,
-        "metadata": {"name": ACCOUNT, "namespace": sandbox.namespace},
-        "roleRef": {"apiGroup": group, "kind": "Role", "name": ACCOUNT},
-        "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": sandbox.namespace}],
-    });
-    for manifest in [&role, &binding] {
-        sandbox.succeed(&["apply", "--filename", "-"], &manifest.to_string()).await;
-    }
-    sandbox.until_granted(&binding).await;
+    sandbox.grant(&json!({"kind": "ServiceAccount", "name": ACCOUNT, "namespace": sandbox.namespace}), rules).await;
 }
 
 async fn account(sandbox: &Sandbox, rules: &[Value]) -> Client {
@@ -110,52 +99,31 @@ async fn a_missing_right_is_reported_and_used_once_it_is_granted() {
 
 /// A policy that refuses every finalizer in the namespace of `shop`, but not that of its project.
 async fn refuse_finalizers(shop: &Shop) {
-    let namespace = &shop.sandbox.namespace;
-    let policy = json!({
-        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": namespace},
-        "spec": {
-            "failurePolicy": "Fail",
-            "matchConstraints": {
-                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
-                "resourceRules": [{"apiGroups": [names::GROUP], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE"],
-                    "resources": ["connectordeployments", "connectorstageds", "connectprojects"]}],
-            },
-            "validations": [{
-                "expression": format!("object.metadata.name == '{PROJECT}' || !has(object.metadata.finalizers)"),
-                "message": "no finalizers here",
-            }],
-        },
-    });
-    let binding = json!({
-        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": namespace}, "spec": {"policyName": namespace, "validationActions": ["Deny"]},
-    });
-    for manifest in [policy, binding] {
-        shop.sandbox.succeed(&["apply", "--filename", "-"], &manifest.to_string()).await;
-    }
+    let rule = json!({"apiGroups": [names::GROUP], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE"],
+        "resources": ["connectordeployments", "connectorstageds", "connectprojects"]});
+    let expression = format!("object.metadata.name == '{PROJECT}' || !has(object.metadata.finalizers)");
+    shop.sandbox.forbid(&[&shop.sandbox.namespace], &rule, &expression, "no finalizers here").await;
     // The policy takes effect a little later.
-    let mut probe = shop.project();
-    probe["metadata"] = json!({"name": "probe", "finalizers": ["example.com/probe"]});
-    let counts = async {
-        while shop.sandbox.apply(&probe).await.is_ok() {
-            let none = json!({"metadata": {"finalizers": null}});
-            let _ = shop.sandbox.change(&probe, &none).await;
-            shop.sandbox.succeed(&["delete", "ctp", "probe"], "").await;
+    let mut probe = named(shop.project(), "probe");
+    probe["metadata"]["finalizers"] = json!(["example.com/probe"]);
+    until("the policy takes effect", async || {
+        if shop.sandbox.apply(&probe).await.is_err() {
+            return true;
         }
-    };
-    crate::patience::in_time(counts).await.expect("the policy takes effect");
+        let none = json!({"metadata": {"finalizers": null}});
+        let _ = shop.sandbox.change(&probe, &none).await;
+        shop.sandbox.succeed(&["delete", "ctp", "probe"], "").await;
+        false
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_policy_that_refuses_the_finalizer_is_reported_on_every_kind_and_nothing_is_sent() {
     let mut shop = closed().await;
     refuse_finalizers(&shop).await;
-    let mut other = shop.project();
-    other["metadata"]["name"] = json!("other");
-    let mut of_other = shop.deployment();
-    of_other["metadata"]["name"] = json!("of-other");
-    of_other["spec"]["projectRef"]["name"] = json!("other");
+    let other = named(shop.project(), "other");
+    let of_other = named(with_spec(shop.deployment(), &json!({"projectRef": {"name": "other"}})), "of-other");
     for manifest in [shop.project(), other, with_outputs(&shop), of_other, kit()] {
         shop.sandbox.apply(&manifest).await.unwrap();
     }

@@ -1,17 +1,15 @@
 //! Annotations that a tenant can write, on resources whose project is missing or not allowed: they claim nothing.
 
-use connect_operator::crd::{ClusterConnectProject, ConnectorDeployment};
 use connect_operator::names;
-use kube::Api;
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
 use crate::cluster::Sandbox;
 use crate::manifests::with_spec;
-use crate::patience::in_time;
-use crate::rules::sharing::{SHARED, closed, put_secret, shared, sharing, until_shared};
+use crate::rules::sharing::{SHARED, closed, shared, shared_projects, sharing, until_shared};
+use crate::rules::status;
 use crate::shop::{NAME, SECRET, Shop};
-use crate::watching::awaited;
+use crate::watching::until_deleted;
 
 /// The key that the forger wants to keep from others.
 const KEY: &str = "wanted";
@@ -47,7 +45,7 @@ async fn rules_4_and_24_forged_annotations_neither_block_a_key_nor_the_deletion_
     let (mut shop, _own) = closed().await;
     let tenant = shop.sandbox.another().await;
     shop.also_watched = vec![tenant.namespace.clone()];
-    put_secret(&tenant, SECRET, &json!({"token": "token-of-another-team"})).await;
+    tenant.put_secret(SECRET, &[("token", "token-of-another-team")]).await;
     shop.start_operator();
     shop.sandbox.apply(&shared(&shop, &json!({"from": "Names", "names": [shop.sandbox.namespace]}))).await.unwrap();
     until_shared(&shop, "Available", "").await;
@@ -59,18 +57,13 @@ async fn rules_4_and_24_forged_annotations_neither_block_a_key_nor_the_deletion_
     let id = live.status.and_then(|status| status.id).expect("it is deployed");
     // Now they name its deployment, also across a restart, after which all of them are read anew.
     apply_forged(&shop, &tenant, &id).await;
-    shop.stop_operator().await;
-    shop.start_operator();
+    shop.restart_operator().await;
     shop.annotate(names::REDEPLOY_REQUESTED_AT, "served").await;
-    shop.until("served by its owner", |object| {
-        let status = object.status.as_ref();
-        status.is_some_and(|status| status.handled_redeploy_request.as_deref() == Some("served"))
-    })
-    .await;
+    shop.until("served by its owner", |object| status(object).handled_redeploy_request.as_deref() == Some("served"))
+        .await;
     shop.until_reason("Deployed").await;
     for name in ["missing", "forbidden"] {
-        let object = Api::<ConnectorDeployment>::namespaced(tenant.client.clone(), &tenant.namespace);
-        let status = object.get(name).await.unwrap().status.unwrap_or_default();
+        let status = status(&tenant.objects().get(name).await.unwrap());
         assert_eq!((status.id, status.state), (None, None), "{name}: nothing of the annotations is in the status");
     }
     assert_eq!(shop.calls("createDeployment"), 1);
@@ -78,10 +71,8 @@ async fn rules_4_and_24_forged_annotations_neither_block_a_key_nor_the_deletion_
     shop.delete().await;
     shop.until_gone().await;
     assert_eq!(shop.calls("deleteDeploymentById"), 1);
-    let projects = Api::<ClusterConnectProject>::all(shop.sandbox.client.clone());
-    projects.delete(SHARED, &DeleteParams::default()).await.unwrap();
-    let gone = awaited(projects, SHARED, |object: Option<&ClusterConnectProject>| object.is_none());
-    in_time(gone).await.expect("nothing keeps the project");
+    shared_projects(&shop).delete(SHARED, &DeleteParams::default()).await.unwrap();
+    until_deleted(shared_projects(&shop), SHARED).await;
     tenant.until_reason("forbidden", "ProjectMissing").await;
     assert_eq!(shop.sandbox.kubectl(&["get", "cdep", NAME], "").await.status.code(), Some(1), "it is deleted");
 }

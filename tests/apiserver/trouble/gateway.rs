@@ -12,16 +12,17 @@ use http::Method;
 use k8s_openapi::api::events::v1::Event;
 use kube::ResourceExt as _;
 use kube::api::ListParams;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::pace::{COARSE, FINE, SLOW, meanwhile, pass, stepped};
+use super::pace::{COARSE, FINE, SLOW, meanwhile, pass, stepped, until};
 use super::until_reported_with;
 use crate::checks::{CHECK, check};
 use crate::gateway::{Failure, Gateway, is_watch};
-use crate::manifests::with_spec;
+use crate::manifests::{named, with_spec};
 use crate::patience::in_time;
 use crate::security::quick;
 use crate::shop::{NAME, Shop, fast};
+use crate::watching;
 
 /// A shop with an operator behind a gateway, and nothing deployed.
 async fn behind_a_gateway(clock: Clock) -> (Shop, Gateway) {
@@ -31,6 +32,11 @@ async fn behind_a_gateway(clock: Clock) -> (Shop, Gateway) {
     shop.put_project_and_secrets().await;
     meanwhile(&shop.clock, FINE, shop.until_available()).await;
     (shop, gateway)
+}
+
+/// A deployment whose project does not exist.
+fn without_project(shop: &Shop) -> Value {
+    with_spec(shop.deployment(), &json!({"projectRef": {"name": "missing"}}))
 }
 
 fn is_write_of_a_status(method: &Method, path: &str) -> bool {
@@ -44,8 +50,7 @@ async fn watches_that_are_refused_for_an_hour_begin_again_soon() {
     gateway.cut_watches();
     gateway.until_failed(6).await;
     gateway.work();
-    shop.sandbox.apply(&shop.deployment()).await.unwrap();
-    shop.until_reason("Deployed").await;
+    shop.deploy().await;
 }
 
 /// Whatever was true when a write was decided on may have changed meanwhile, leadership as well.
@@ -57,8 +62,7 @@ async fn a_write_that_is_refused_is_not_repeated_before_its_object_is_read_again
         let fails = is_write_of_a_status(method, uri.path()) && refused.fetch_add(1, Ordering::SeqCst) < 3;
         fails.then_some(Failure::Instead(429, "TooManyRequests", 1))
     });
-    shop.sandbox.apply(&shop.deployment()).await.unwrap();
-    shop.until_reason("Deployed").await;
+    shop.deploy().await;
     assert_eq!(shop.calls("createDeployment"), 1);
 
     let object = format!("/connectordeployments/{NAME}");
@@ -85,25 +89,19 @@ async fn a_list_whose_place_was_forgotten_arrives_whole() {
     shop.put_project_and_secrets().await;
     let many = PAGE as usize + 5;
     for number in 0..many {
-        let mut manifest = shop.deployment();
-        manifest["metadata"]["name"] = json!(format!("other-{number:02}"));
-        manifest["spec"]["projectRef"]["name"] = json!("missing");
-        shop.sandbox.apply(&manifest).await.unwrap();
+        shop.sandbox.apply(&named(without_project(&shop), &format!("other-{number:02}"))).await.unwrap();
     }
     let (gateway, client) = Gateway::before(&shop.sandbox.client).await;
     gateway.fail(|_, uri| {
         uri.query().is_some_and(|query| query.contains("continue=")).then_some(Failure::Instead(410, "Expired", 0))
     });
     shop.start_operator_as(client);
-    shop.sandbox.apply(&shop.deployment()).await.unwrap();
-    shop.until_reason("Deployed").await;
-    let all_reported = async {
-        let all = shop.api::<ConnectorDeployment>();
-        while all.list(&ListParams::default()).await.unwrap().items.iter().any(|it| it.status.is_none()) {
-            shop.clock.sleep(std::time::Duration::from_millis(100)).await;
-        }
-    };
-    in_time(all_reported).await.expect("each of them reports the missing project");
+    shop.deploy().await;
+    let all = shop.api::<ConnectorDeployment>();
+    watching::until("each of them reports the missing project", async || {
+        all.list(&ListParams::default()).await.unwrap().items.iter().all(|it| it.status.is_some())
+    })
+    .await;
     assert_eq!(shop.lists.as_ref().unwrap().are_complete(), Ok(()));
 }
 
@@ -120,19 +118,12 @@ async fn rule_9_what_no_event_shows_is_found_within_a_quarter_of_an_hour_and_not
 
     let (since, before) = (shop.clock.now(), gateway.requests().len());
     shop.put_token("second-token-of-the-shop").await;
-    let mut other = shop.deployment();
-    other["metadata"]["name"] = json!("other");
-    shop.sandbox.apply(&other).await.unwrap();
+    shop.sandbox.apply(&named(shop.deployment(), "other")).await.unwrap();
     pass(&shop.clock, COARSE, Duration::from_mins(12)).await;
-    assert_eq!(["createDeployment", "updateDeploymentById"].map(|operation| shop.calls(operation)), [1, 0]);
+    assert_eq!(shop.sent(), [1, 0, 0]);
     until_listed(&shop, &gateway, before, &["secrets", "connectordeployments"]).await;
     // What follows takes seconds, of a clock that leaves a busy machine the time for them.
-    let noticed = async {
-        while shop.calls("updateDeploymentById") < 1 || shop.calls("createDeployment") < 2 {
-            shop.clock.sleep(SLOW).await;
-        }
-    };
-    in_time(meanwhile(&shop.clock, SLOW, noticed)).await.expect("both are noticed");
+    until(&shop, SLOW, "both are noticed", async || shop.sent() == [2, 1, 0]).await;
     assert!(between(since, shop.clock.now()) <= Duration::from_mins(15), "{}", shop.clock.now());
 
     meanwhile(&shop.clock, FINE, shop.until_reason("Deployed")).await;
@@ -152,7 +143,7 @@ async fn rule_9_what_no_event_shows_is_found_within_a_quarter_of_an_hour_and_not
         .filter(|it| it.contains("/connectordeployments/") || it.contains("/secrets/"))
         .collect();
     assert_eq!(needless, [""; 0]);
-    assert_eq!(["createDeployment", "updateDeploymentById"].map(|operation| shop.calls(operation)), [2, 1]);
+    assert_eq!(shop.sent(), [2, 1, 0]);
 }
 
 /// Lets time pass until the operator has listed each of these kinds in the namespace of the shop, in a request after the first
@@ -163,12 +154,7 @@ async fn until_listed(shop: &Shop, gateway: &Gateway, before: usize, kinds: &[&s
         let lists = |request: &String| request.contains(&place) && !request.contains("watch=true");
         gateway.requests()[before..].iter().any(lists)
     };
-    let listed = async {
-        while !kinds.iter().all(begins) {
-            shop.clock.sleep(FINE).await;
-        }
-    };
-    in_time(meanwhile(&shop.clock, FINE, listed)).await.expect("the kinds are listed again");
+    until(shop, FINE, "the kinds are listed again", async || kinds.iter().all(begins)).await;
 }
 
 /// As before a webhook of one tenant that does not answer. The namespace holds all slots that one namespace may hold.
@@ -185,16 +171,12 @@ async fn rule_27_status_writes_that_hang_in_one_namespace_delay_no_status_and_no
     });
     shop.start_operator_as(client);
     shop.put_project_and_secrets().await;
-    let mut manifest = shop.deployment();
-    manifest["spec"]["projectRef"]["name"] = json!("missing");
     for number in 0..SLOTS_OF_ONE + 10 {
-        manifest["metadata"]["name"] = json!(format!("other-{number}"));
-        yard.apply(&manifest).await.unwrap();
+        yard.apply(&named(without_project(&shop), &format!("other-{number}"))).await.unwrap();
     }
     gateway.until_failed(SLOTS_OF_ONE).await;
 
-    shop.sandbox.apply(&shop.deployment()).await.unwrap();
-    shop.until_reason("Deployed").await;
+    shop.deploy().await;
     shop.until_event("Deployed").await;
     let waiting = gateway.requests().into_iter().filter(|it| it.starts_with("PATCH") && it.contains(&yard.namespace));
     assert_eq!(waiting.count(), SLOTS_OF_ONE, "they still hang, and no other of them has begun");
@@ -220,12 +202,10 @@ async fn a_status_that_is_refused_is_reported_by_one_event() {
         let fails = method == Method::PATCH && uri.path().ends_with("/status");
         fails.then_some(Failure::Instead(403, "Forbidden", 0))
     });
-    let mut project = with_spec(shop.project(), &json!({"credentialsSecretRef": {"name": "none"}}));
-    project["metadata"]["name"] = json!("other");
-    let deployment = with_spec(shop.deployment(), &json!({"projectRef": {"name": "none"}}));
+    let project = with_spec(shop.project(), &json!({"credentialsSecretRef": {"name": "none"}}));
     let check = with_spec(check(&shop), &json!({"deploymentRef": {"name": NAME}}));
-    for manifest in [&project, &deployment, &check] {
-        shop.sandbox.apply(manifest).await.unwrap();
+    for manifest in [named(project, "other"), without_project(&shop), check] {
+        shop.sandbox.apply(&manifest).await.unwrap();
     }
     let lacking = [
         ("ConnectProject other", "SecretMissing"),

@@ -10,7 +10,6 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, WatchParams};
 use kube::config::KubeConfigOptions;
 use kube::{Client, Config, config::Kubeconfig};
-use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -18,6 +17,7 @@ use tokio::task::JoinSet;
 use crate::patience::{in_time, patience};
 use crate::shop::Shop;
 use crate::unreliable::{Hold, Unreliable};
+use crate::watching::until;
 
 /// Long enough for a real response on a slow machine.
 const LIMITS: Limits = Limits {
@@ -137,24 +137,12 @@ async fn live() -> (Shop, Road, Unreliable) {
     let (unreliable, client) = Unreliable::client(&client, &shop.clock);
     shop.start_operator_as(client);
     shop.put_token("first-token-of-the-shop").await;
-    shop.sandbox.apply(&shop.deployment()).await.unwrap();
-    shop.until_reason("Deployed").await;
+    shop.deploy().await;
     (shop, road, unreliable)
 }
 
-async fn change(shop: &Shop) {
-    let mut changed = shop.deployment();
-    changed["spec"]["configurations"][0]["standardConfiguration"][0]["value"] = json!("debug");
-    shop.sandbox.apply(&changed).await.unwrap();
-}
-
 async fn until_redeployed(shop: &Shop) {
-    let redeployed = async {
-        while shop.calls("updateDeploymentById") == 0 {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-    };
-    in_time(redeployed).await.expect("the change is deployed");
+    until("the change is deployed", async || shop.calls("updateDeploymentById") > 0).await;
     shop.until_reason("Deployed").await;
     assert_eq!(shop.sent(), [1, 1, 0]);
 }
@@ -169,7 +157,7 @@ async fn what_is_sent_into_silence_ends_and_is_repeated() {
 async fn silent_connections_are_closed() {
     let (shop, road, _unreliable) = live().await;
     road.lose_all();
-    change(&shop).await;
+    shop.sandbox.apply(&shop.with_level("debug")).await.unwrap();
     until_redeployed(&shop).await;
 }
 
@@ -187,18 +175,13 @@ async fn a_request_of_a_reconcile_ends() {
 
     // The operation of the redeploy is about to be written when the connection is lost.
     unreliable.hold(Hold::DeploymentStatuses);
-    change(&shop).await;
+    shop.sandbox.apply(&shop.with_level("debug")).await.unwrap();
     unreliable.until_held(1).await;
     road.lose_everything();
     unreliable.release();
     // It ends while everything is still lost, so by its time limit; the next one needs a new connection, and ends, too.
     for times in [1, 2] {
-        let ended = async {
-            while without_answer(&shop) < times {
-                shop.clock.sleep(Duration::from_millis(100)).await;
-            }
-        };
-        in_time(ended).await.unwrap_or_else(|_| panic!("reconcile {times} hangs"));
+        until(&format!("reconcile {times} ends"), async || without_answer(&shop) >= times).await;
         assert_eq!(shop.calls("updateDeploymentById"), 0, "nothing is sent that was not persisted");
     }
 

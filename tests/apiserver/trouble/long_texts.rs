@@ -3,17 +3,14 @@
 use std::time::Duration;
 
 use clock::Clock;
-use connect_operator::crd::ConnectorDeployment;
 use dev_server::{Fault, FaultAnswer};
 use serde_json::{Value, json};
 
 use super::pace::{COARSE, FINE, meanwhile, pass, stepped, until_called};
-use super::until_reported_with;
-use crate::manifests::with_spec;
 use crate::rewriting::{self, Rewrite};
-use crate::rules::level;
+use crate::rules::{level, status};
 use crate::security::quick;
-use crate::shop::{NAME, Shop, fast};
+use crate::shop::{Shop, fast};
 
 /// What the gateway puts before each text; longer than any bound that a schema would have for an id.
 const LONG: &str = concat!(
@@ -43,16 +40,8 @@ fn lengthen(object: &mut Value) {
 }
 
 async fn shop(clock: Clock) -> Shop {
-    let mut shop = Shop::without_operator(quick(), clock).await;
     let rewrite = Rewrite { path: |path| path.replace(LONG, ""), object: lengthen };
-    let gateway = rewriting::start(&shop.dev.url(), rewrite).await;
-    shop.put_credentials("dev-client").await;
-    shop.put_token("first-token-of-the-shop").await;
-    shop.sandbox.apply(&with_spec(shop.project(), &json!({"apiUrl": gateway}))).await.unwrap();
-    shop.start_operator();
-    shop.sandbox.apply(&shop.deployment()).await.unwrap();
-    until_reported_with::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
-    shop
+    rewriting::live(quick(), clock, rewrite, &json!({})).await
 }
 
 #[tokio::test]
@@ -62,19 +51,18 @@ async fn long_texts_of_the_service_make_no_status_invalid() {
     assert!(live.status.and_then(|status| status.id).is_some_and(|id| id.starts_with(LONG)), "the id is whole");
     shop.change(&json!({"spec": level("debug")})).await;
     shop.until("redeployed", |object| {
-        let status = object.status.as_ref();
-        status.is_some_and(|status| status.remote_version() == Some(2) && status.remote_state() == Some("Deployed"))
+        status(object).remote_version() == Some(2) && status(object).remote_state() == Some("Deployed")
     })
     .await;
     shop.until_reason("Deployed").await;
-    let id = shop.dev.world().all(shop.dev.now()).remove(0).id;
+    let id = shop.there().remove(0).id;
     shop.dev.world().rollback_elsewhere(&id, shop.dev.now()).unwrap();
     shop.annotate("connect-operator.io/reconcile-requested-at", "now").await;
     shop.until("rolled back", |object| json!(object.status).to_string().contains("RolledBack")).await;
     assert_eq!((shop.calls("createDeployment"), shop.calls("updateDeploymentById")), (1, 1));
     shop.delete().await;
     shop.until_gone().await;
-    assert!(shop.dev.world().all(shop.dev.now()).is_empty());
+    assert!(shop.there().is_empty());
 }
 
 /// Only the end of the build id tells that a redeploy has arrived whose response was lost, and which is over before

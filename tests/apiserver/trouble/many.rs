@@ -15,12 +15,13 @@ use kube::api::{DeleteParams, ListParams};
 use kube::runtime::{WatchStreamExt as _, watcher};
 use serde_json::json;
 
-use super::pace::{COARSE, FINE, SLOW, meanwhile, pass, stepped};
+use super::pace::{COARSE, FINE, SLOW, meanwhile, pass, stepped, until};
+use crate::manifests::{named, with_spec};
 use crate::patience::in_time;
 use crate::requests::{Counts, Requests};
 use crate::rules::is;
-use crate::shop::Shop;
-use crate::shop::state;
+use crate::shop::{Shop, state};
+use crate::watching;
 
 const MANY: usize = 50;
 
@@ -169,9 +170,7 @@ async fn resources_that_come_and_go_together_are_counted_together() {
 pub(super) async fn until_all_are_ready_and_the_remote_is_slow(shop: &Shop, many: usize) {
     shop.put_project_and_secrets().await;
     until_all_are_ready(shop, many).await;
-    let mut project = shop.project();
-    project["spec"]["requestsPerSecond"] = json!(RATE);
-    shop.sandbox.apply(&project).await.unwrap();
+    shop.sandbox.apply(&with_spec(shop.project(), &json!({"requestsPerSecond": RATE}))).await.unwrap();
     let reconciled = |project: &ConnectProject| {
         project.status.as_ref().is_some_and(|status| Some(status.observed_generation) == project.metadata.generation)
     };
@@ -180,9 +179,7 @@ pub(super) async fn until_all_are_ready_and_the_remote_is_slow(shop: &Shop, many
 
 async fn apply_all(shop: &Shop, many: usize) {
     for number in 0..many {
-        let mut manifest = shop.deployment();
-        manifest["metadata"]["name"] = json!(format!("tax-{number:02}"));
-        shop.sandbox.apply(&manifest).await.unwrap();
+        shop.sandbox.apply(&named(shop.deployment(), &format!("tax-{number:02}"))).await.unwrap();
     }
 }
 
@@ -219,22 +216,14 @@ pub(super) fn redeploys(shop: &Shop) -> usize {
 
 /// Lets time pass until each deployment has been redeployed and its status reports that.
 pub(super) async fn until_all_are_redeployed(shop: &Shop, many: usize) {
-    let all_sent = async {
-        while redeploys(shop) < many {
-            shop.clock.sleep(FINE).await;
-        }
-    };
-    let all_sent = in_time(meanwhile(&shop.clock, FINE, all_sent)).await;
-    assert!(all_sent.is_ok(), "{many} redeploys were to be sent: {:?}", shop.dev.counts());
+    until(shop, FINE, &format!("{many} redeploys are sent"), async || redeploys(shop) >= many).await;
     let ended =
         |object: &ConnectorDeployment| is_ready(object) && object.status.is_some() && state(object).operation.is_none();
     let api = shop.api::<ConnectorDeployment>();
-    let all_ended = async {
-        while !api.list(&ListParams::default()).await.unwrap().items.iter().all(ended) {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    in_time(meanwhile(&shop.clock, FINE, all_ended)).await.expect("each operation ends");
+    let all_ended = watching::until("each operation ends", async || {
+        api.list(&ListParams::default()).await.unwrap().items.iter().all(ended)
+    });
+    meanwhile(&shop.clock, FINE, all_ended).await;
 }
 
 /// Checks the requests of a phase: at most so many for each resource, and few others.

@@ -1,7 +1,6 @@
 //! A watched namespace that the operator may not list: the others are reconciled, and the refused one is reported.
 
 use std::process::Stdio;
-use std::time::Duration;
 
 use connect_operator::names;
 use connect_operator::operator::cluster::initial_lists::InitialLists;
@@ -11,23 +10,15 @@ use tokio::process::Command;
 
 use crate::cluster::Sandbox;
 use crate::manifests;
-use crate::patience::in_time;
+use crate::operators;
 use crate::security::{client_of, quick};
 use crate::shop::{NAME, Shop, fast};
+use crate::watching::until;
 
 /// Grants the operator's account in `own` all rights in the namespace of `sandbox`.
 async fn allow(own: &Sandbox, sandbox: &Sandbox) {
     let account = format!("--serviceaccount={}:connect-operator", own.namespace);
     sandbox.succeed(&["create", "rolebinding", "operator", "--clusterrole=cluster-admin", &account], "").await;
-}
-
-async fn until(what: &str, is: impl Fn() -> bool) {
-    let there = async {
-        while !is() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    in_time(there).await.unwrap_or_else(|_| panic!("not in time: {what}"));
 }
 
 /// Returns once exactly these lists are reported as refused.
@@ -37,7 +28,7 @@ async fn until_refused(lists: &InitialLists, expected: &[String]) {
         refused.sort();
         refused
     };
-    until(&format!("refused: {expected:?}"), || refused() == expected).await;
+    until(&format!("refused: {expected:?}"), async || refused() == expected).await;
 }
 
 /// Grants the operator's account everything except to list and watch the Secrets and ConfigMaps that it reads.
@@ -63,8 +54,7 @@ async fn a_role_without_lists_of_secrets_is_reported_and_blocks_nothing() {
     shop.start_operator_as(client_of(&shop.sandbox).await);
 
     shop.put_project_and_secrets().await;
-    shop.sandbox.apply(&shop.deployment()).await.unwrap();
-    shop.until_reason("Deployed").await;
+    shop.deploy().await;
     let (lists, metrics) = (shop.lists.clone().unwrap(), shop.metrics.clone().unwrap());
     let namespace = &shop.sandbox.namespace;
     until_refused(&lists, &["ConfigMap", "Secret"].map(|kind| format!("{kind} in namespace {namespace}"))).await;
@@ -75,7 +65,7 @@ async fn a_role_without_lists_of_secrets_is_reported_and_blocks_nothing() {
     allow(&shop.sandbox, &shop.sandbox).await;
     until_refused(&lists, &[]).await;
     shop.put_token("second-token-of-the-shop").await;
-    until("the rotation is noticed", || shop.calls("updateDeploymentById") == 1).await;
+    until("the rotation is noticed", async || shop.calls("updateDeploymentById") == 1).await;
 }
 
 #[tokio::test]
@@ -89,10 +79,9 @@ async fn a_namespace_that_cannot_be_listed_blocks_no_other_and_is_reported() {
     shop.start_operator_as(client_of(&shop.sandbox).await);
 
     shop.put_project_and_secrets().await;
-    shop.sandbox.apply(&shop.deployment()).await.unwrap();
-    shop.until_reason("Deployed").await;
+    shop.deploy().await;
     let (lists, metrics) = (shop.lists.clone().unwrap(), shop.metrics.clone().unwrap());
-    until("every list is complete or refused", || lists.are_complete().is_ok()).await;
+    until("every list is complete or refused", async || lists.are_complete().is_ok()).await;
     let kinds = ["ActionCheck", "ConfigMap", "ConnectProject", "ConnectorDeployment", "ConnectorStaged", "Secret"];
     until_refused(&lists, &kinds.map(|kind| format!("{kind} in namespace {}", yard.namespace))).await;
     let metric =
@@ -113,14 +102,13 @@ async fn a_namespace_that_cannot_be_listed_blocks_no_other_and_is_reported() {
     assert_eq!(waiting.status.unwrap().id, None);
 
     // From now on it may be listed, and is reconciled.
-    let mut other = shop.deployment();
-    other["spec"]["projectRef"] = json!({"name": "nowhere"});
+    let other = manifests::with_spec(shop.deployment(), &json!({"projectRef": {"name": "nowhere"}}));
     yard.apply(&other).await.unwrap();
     allow(&shop.sandbox, &yard).await;
     yard.until_reason(NAME, "ProjectMissing").await;
     shop.until_gone().await;
     assert_eq!(shop.calls("deleteDeploymentById"), 1);
-    until("no list is refused any more", || lists.refused_lists().is_empty()).await;
+    until("no list is refused any more", async || lists.refused_lists().is_empty()).await;
     assert!(!metrics.encode().contains("connect_operator_lists_refused{"));
 }
 
@@ -128,28 +116,14 @@ async fn a_namespace_that_cannot_be_listed_blocks_no_other_and_is_reported() {
 async fn a_watched_namespace_that_does_not_exist_is_logged() {
     let sandbox = Sandbox::new().await;
     let there = &sandbox.namespace;
-    let mut operator = Command::new(env!("CARGO_BIN_EXE_connect-operator"))
-        .args(["run", "--watch-namespaces", &format!("{there},{there}-misspelt"), "--operator-namespace", there])
+    let mut operator = operators::process(&sandbox, &format!("{there},{there}-misspelt"))
         .args(["--log-format", "text"])
-        .env("KUBECONFIG", sandbox.kubeconfig())
-        .stdin(Stdio::null())
         .stderr(Stdio::piped())
-        .kill_on_drop(true)
         .spawn()
         .unwrap();
     let mut log = BufReader::new(operator.stderr.take().unwrap()).lines();
-    let (mut named, expected) = (Vec::new(), "a namespace of --watch-namespaces does not exist");
-    let starts = async {
-        while let Some(line) = log.next_line().await.unwrap() {
-            if line.contains(expected) {
-                named.push(line);
-            } else if line.contains("the controllers start") {
-                return;
-            }
-        }
-        panic!("it ended");
-    };
-    in_time(starts).await.expect("it starts");
+    let mut named = operators::until_line(&mut log, "the controllers start").await;
+    named.retain(|line| line.contains("a namespace of --watch-namespaces does not exist"));
     assert_eq!(named.len(), 1, "{named:?}");
     assert!(named[0].contains(&format!("{there}-misspelt")), "{named:?}");
     operator.kill().await.unwrap();

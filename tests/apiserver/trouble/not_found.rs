@@ -5,15 +5,17 @@ use std::time::Duration;
 
 use connect_operator::crd::{ConnectProject, ConnectorDeployment, ConnectorStaged};
 use connect_operator::names;
-use dev_server::{Catalogue, Fault, FaultAnswer, Options, Variant};
+use dev_server::{Fault, FaultAnswer, Options, Variant};
 use serde_json::json;
 
 use super::deleting::live;
 use super::pace::{COARSE, FINE, meanwhile, pass, stepped};
 use super::until_reported_with;
+use crate::at_the_remote::with_client;
 use crate::manifests::with_spec;
 use crate::patience::timeout_option;
 use crate::reported::{has, message};
+use crate::rules::status;
 use crate::shop::{NAME, PROJECT, Shop, fast};
 use crate::staged::KIT;
 
@@ -24,11 +26,10 @@ pub(super) fn nothing_is_there(shop: &Shop) {
 
 #[tokio::test]
 async fn a_project_that_the_service_does_not_have_stalls_with_all_its_resources() {
-    let clients = json!({"clients": [{"id": "lost", "secret": "dev-secret", "scopes": ["manage_project:nowhere"]}]});
     for answer in ["400", "404"] {
         let mut variant = Variant::default();
         variant.set(&format!("unknown-project={answer}")).unwrap();
-        let catalogue = Catalogue::built_in().and(Catalogue::parse(&clients.to_string()).unwrap());
+        let catalogue = with_client("lost", &["manage_project:nowhere"]);
         let mut shop = Shop::without_operator(Options { catalogue, variant, ..Options::default() }, fast()).await;
         shop.start_operator();
         shop.put_credentials("lost").await;
@@ -82,9 +83,8 @@ async fn rules_5_and_22_a_project_that_answers_404_to_everything_proves_nothing_
     let timeout = timeout_option();
     let gone = ["wait", "--for=delete", "cdep/tax", "cst/kit", &timeout];
     meanwhile(&shop.clock, FINE, shop.sandbox.succeed(&gone, "")).await;
-    let now = shop.dev.now();
-    assert!(shop.dev.world().all(now).is_empty(), "it was undeployed once the project was there again");
-    let staged = shop.dev.world().all_staged(now);
+    assert!(shop.there().is_empty(), "it was undeployed once the project was there again");
+    let staged = shop.dev.world().all_staged(shop.dev.now());
     assert!(staged.iter().all(|record| record.key.as_deref() != Some(KIT)), "and so was the staged connector");
     assert_eq!(shop.calls("createDeployment"), 1);
 }
@@ -98,8 +98,7 @@ async fn rule_05_a_deployment_of_a_project_that_answers_404_to_everything_is_not
     for request in 0..5 {
         shop.annotate(names::RECONCILE_REQUESTED_AT, &format!("look-{request}")).await;
         pass(&shop.clock, COARSE, Duration::from_mins(3)).await;
-        let object = shop.get().await;
-        let conditions = object.status.map(|status| status.conditions).unwrap_or_default();
+        let conditions = status(&shop.get().await).conditions;
         assert!(conditions.iter().all(|it| it.reason != "RemoteDisappeared"), "{conditions:?}");
     }
     assert_eq!(shop.events("RemoteDisappeared").await, [""; 0]);

@@ -13,6 +13,7 @@ use kube::api::ListParams;
 use serde_json::json;
 
 use super::pace::{COARSE, FINE, meanwhile, most_in_10_seconds, pass, stepped};
+use crate::manifests::named;
 use crate::reported::reason;
 use crate::shop::{Shop, state};
 
@@ -61,9 +62,9 @@ async fn rule_20_an_hour_without_the_remote_while_100_resources_change_leads_to_
     shop.put_token("first-token-of-the-shop").await;
     shop.put_secret("quiet", &[("token", "other-token-of-the-shop")]).await;
     for number in 0..CHANGED + QUIET {
-        let mut manifest = shop.deployment();
         let quiet = number >= CHANGED;
-        manifest["metadata"]["name"] = json!(format!("{}-{number:03}", if quiet { "quiet" } else { "tax" }));
+        let name = format!("{}-{number:03}", if quiet { "quiet" } else { "tax" });
+        let mut manifest = named(shop.deployment(), &name);
         if quiet {
             let secured = &mut manifest["spec"]["configurations"][0]["securedConfiguration"][0];
             secured["valueFrom"]["secretKeyRef"]["name"] = json!("quiet");
@@ -105,7 +106,7 @@ async fn rule_20_an_hour_without_the_remote_while_100_resources_change_leads_to_
     let after = shop.dev.counts();
     assert_eq!(shop.calls("updateDeploymentById"), CHANGED as u64);
     assert_eq!(shop.calls("createDeployment"), (CHANGED + QUIET) as u64);
-    let world = shop.dev.world().all(shop.clock.now());
+    let world = shop.there();
     let redeployed = world.iter().filter(|live| live.version == 2 && live.status == DeploymentStatus::Deployed);
     assert_eq!((redeployed.count(), world.len()), (CHANGED, CHANGED + QUIET));
     let most = most_in_10_seconds(&shop.dev.calls(), back);

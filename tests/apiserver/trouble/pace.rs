@@ -51,13 +51,19 @@ pub(crate) async fn until_called(shop: &Shop, operation: &str, times: u64) {
 
 /// The same in steps of another size.
 pub(crate) async fn until_called_at(shop: &Shop, step: Duration, operation: &str, times: u64) {
-    let called = async {
-        while shop.calls(operation) < times {
+    let called = async || shop.calls(operation) >= times;
+    until(shop, step, &format!("{operation} is called {times} times"), called).await;
+}
+
+/// Lets time pass until this holds; fails with the counts of the calls otherwise.
+pub(crate) async fn until(shop: &Shop, step: Duration, what: &str, is: impl AsyncFn() -> bool) {
+    let holds = async {
+        while !is().await {
             shop.clock.sleep(step).await;
         }
     };
-    let patient = in_time(meanwhile(&shop.clock, step, called)).await;
-    assert!(patient.is_ok(), "{operation} was to be called {times} times: {:?}", shop.dev.counts());
+    let patient = in_time(meanwhile(&shop.clock, step, holds)).await;
+    assert!(patient.is_ok(), "not in time: {what}: {:?}", shop.dev.counts());
 }
 
 /// Maximum number of calls for one resource within any 10 s from `since` on. Tokens and reads of the registry are

@@ -19,10 +19,10 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::cluster::options;
-use super::pace::{FINE, meanwhile, stepped};
+use super::pace::{FINE, meanwhile, stepped, until};
 use crate::checks::{CHECK, check};
+use crate::manifests::{named, with_spec};
 use crate::operators::http_factories;
-use crate::patience::in_time;
 use crate::reported::{message, reason};
 use crate::shop::Shop;
 use crate::staged::{KIT, kit};
@@ -100,21 +100,14 @@ async fn a_reconcile_that_panics_is_reported_and_repeated_and_all_others_continu
     let client = buggy_client(&shop.sandbox.client, &buggy, "connectorstageds");
     shop.start_operator_as(client);
     shop.put_project_and_secrets().await;
-    let mut other = shop.project();
-    other["metadata"]["name"] = json!("other");
-    other["spec"]["projectKey"] = json!("other");
-    shop.sandbox.apply(&other).await.unwrap();
-    let mut of_other = shop.deployment();
-    of_other["metadata"]["name"] = json!("of-other");
-    of_other["spec"]["projectRef"]["name"] = json!("other");
-    shop.sandbox.apply(&of_other).await.unwrap();
-    let mut verified = shop.deployment();
-    verified["metadata"]["name"] = json!("verified");
-    verified["spec"]["verify"] = json!({"extensions": [{"key": "demo-cart-check", "applicationName": "service"}]});
-    shop.sandbox.apply(&verified).await.unwrap();
-    shop.sandbox.apply(&check(&shop)).await.unwrap();
-    shop.sandbox.apply(&kit()).await.unwrap();
-    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    let other = with_spec(shop.project(), &json!({"projectKey": "other"}));
+    let of_other = with_spec(shop.deployment(), &json!({"projectRef": {"name": "other"}}));
+    let extension = json!({"key": "demo-cart-check", "applicationName": "service"});
+    let verified = with_spec(shop.deployment(), &json!({"verify": {"extensions": [extension]}}));
+    let (other, of_other, verified) = (named(other, "other"), named(of_other, "of-other"), named(verified, "verified"));
+    for manifest in [other, of_other, verified, check(&shop), kit(), shop.deployment()] {
+        shop.sandbox.apply(&manifest).await.unwrap();
+    }
 
     let panicked = async {
         shop.until_object("other", "panicked", |object: &ConnectProject| says(object, "InternalError")).await;
@@ -127,19 +120,14 @@ async fn a_reconcile_that_panics_is_reported_and_repeated_and_all_others_continu
     };
     meanwhile(&shop.clock, FINE, panicked).await;
     // A reconcile is counted after the write of the status that reports it.
-    let counted = async {
-        for kind in ["ActionCheck", "ConnectProject", "ConnectorDeployment", "ConnectorStaged"] {
-            let lines = [
-                format!("connect_operator_panics_total{{kind=\"{kind}\"}}"),
-                format!("connect_operator_reconciles_total{{kind=\"{kind}\",reason=\"Panic\"}}"),
-            ];
-            let is_counted = |page: String| lines.iter().all(|line| page.contains(line));
-            while !is_counted(shop.metrics.as_ref().unwrap().encode()) {
-                shop.clock.sleep(FINE).await;
-            }
-        }
-    };
-    in_time(meanwhile(&shop.clock, FINE, counted)).await.expect("panics of each kind are counted");
+    for kind in ["ActionCheck", "ConnectProject", "ConnectorDeployment", "ConnectorStaged"] {
+        let lines = [
+            format!("connect_operator_panics_total{{kind=\"{kind}\"}}"),
+            format!("connect_operator_reconciles_total{{kind=\"{kind}\",reason=\"Panic\"}}"),
+        ];
+        let page = || shop.metrics.as_ref().unwrap().encode();
+        until(&shop, FINE, &lines.concat(), async || lines.iter().all(|line| page().contains(line))).await;
+    }
     assert_eq!(shop.calls("createConnectorStaged"), 0, "nothing is sent before it is persisted");
 
     buggy.bug.store(false, Ordering::SeqCst);

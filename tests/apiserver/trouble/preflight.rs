@@ -6,7 +6,7 @@ use connect_api::model::StandardKey;
 use connect_operator::crd::ConnectorDeployment;
 use serde_json::{Value, json};
 
-use crate::manifests::with_spec;
+use crate::manifests::{named, with_spec};
 use crate::rules::{Leaping, QUIET_PERIOD, message};
 use crate::shop::SECRET;
 
@@ -67,9 +67,7 @@ async fn a_connector_is_deployed_only_where_it_is_supported_and_previewed_only_i
             ["its isPreviewable is none", "request preview permission"],
         ),
     ] {
-        let mut manifest = with_spec(shop.deployment(), &spec);
-        manifest["metadata"]["name"] = json!(name);
-        shop.sandbox.apply(&manifest).await.unwrap();
+        shop.sandbox.apply(&named(with_spec(shop.deployment(), &spec), name)).await.unwrap();
         let reported: ConnectorDeployment = shop.until_reason_of(name, "ConfigurationInvalid").await;
         assert!(words.iter().all(|word| message(&reported).contains(word)), "{name}: {}", message(&reported));
     }
@@ -89,10 +87,8 @@ async fn a_cached_registry_entry_does_not_cause_a_refusal() {
     };
     shop.dev.world().raise_connector("demo-connector", false, add).unwrap();
     let before = shop.calls("getConnectorByKey");
-    let mut other = shop.deployment();
-    other["metadata"]["name"] = json!("other");
-    other["spec"]["configurations"] = json!([application("service", &["BRAND_NEW"], &["API_TOKEN"])]);
-    shop.sandbox.apply(&other).await.unwrap();
+    let spec = json!({"configurations": [application("service", &["BRAND_NEW"], &["API_TOKEN"])]});
+    shop.sandbox.apply(&named(with_spec(shop.deployment(), &spec), "other")).await.unwrap();
     shop.until_calls("createDeployment", 2).await;
     assert_eq!(shop.calls("getConnectorByKey"), before + 1, "one more read before it is reported");
 }

@@ -6,7 +6,7 @@ use dev_server::{Fault, FaultAnswer};
 use serde_json::json;
 
 use super::pace::{FINE, meanwhile};
-use crate::rules::{DEPLOYING, GATHER, Leaping, QUIET_PERIOD, level, ready};
+use crate::rules::{DEPLOYING, Leaping, QUIET_PERIOD, level, ready};
 use crate::shop::state;
 
 /// The operation happens, and the answer is that of the second request.
@@ -38,8 +38,7 @@ async fn rule_08_a_redeploy_that_arrived_twice_is_not_sent_again() {
         } else {
             shop.change(&json!({"spec": level("debug")})).await;
         }
-        shop.until_reason("Redeploying").await;
-        shop.clock.step(GATHER);
+        shop.gathered().await;
         shop.until_calls("updateDeploymentById", 1).await;
         // It is observed while it runs.
         shop.until("observed", |object| state(object).operation.is_some_and(|operation| operation.seen_busy)).await;

@@ -1,30 +1,24 @@
 //! Scopes that the token lacks: nothing is sent, the message names them, and another token resolves it.
 
-use std::time::Duration;
-
 use clock::Clock;
 use connect_operator::crd::{ConnectorDeployment, ConnectorStaged};
-use dev_server::{Catalogue, Fault, FaultAnswer, Options};
+use dev_server::{Fault, FaultAnswer, Options};
 use serde_json::{Value, json};
 
-use super::pace::{FINE, meanwhile, stepped};
+use super::pace::{FINE, meanwhile, stepped, until};
 use super::until_reported_with;
+use crate::at_the_remote::with_client;
 use crate::manifests::with_spec;
-use crate::patience::in_time;
 use crate::rules::message;
+use crate::security::quick;
 use crate::shop::{Shop, fast};
 use crate::staged::{KIT, kit};
 
 /// A shop whose API clients have the scopes that their names indicate.
 async fn open(clock: Clock) -> Shop {
-    let client = |id: &str, scopes: &[&str]| json!({"id": id, "secret": "dev-secret", "scopes": scopes});
-    let clients = json!({"clients": [
-        client("deployer", &["manage_connectors_deployments:demo", "view_connectors:demo"]),
-        client("viewer", &["view_connectors_deployments:demo", "view_connectors:demo"]),
-    ]});
-    let catalogue = Catalogue::built_in().and(Catalogue::parse(&clients.to_string()).unwrap());
-    let deploy_duration = Duration::from_millis(200);
-    Shop::with(Options { deploy_duration, catalogue, ..Options::default() }, clock).await
+    let deployer = with_client("deployer", &["manage_connectors_deployments:demo", "view_connectors:demo"]);
+    let viewer = with_client("viewer", &["view_connectors_deployments:demo", "view_connectors:demo"]);
+    Shop::with(Options { catalogue: deployer.and(viewer), ..quick() }, clock).await
 }
 
 fn with_api_client(shop: &Shop) -> Value {
@@ -54,7 +48,7 @@ async fn a_connector_that_generates_its_api_client_is_not_created_without_the_sc
     shop.dev.clear_faults();
     shop.change(&json!({"spec": {"interval": "6m"}})).await;
     shop.until_reason("Deployed").await;
-    assert_eq!(shop.dev.world().all(shop.clock.now()).len(), 1);
+    assert_eq!(shop.there().len(), 1);
 }
 
 /// Returns once a token with such a scope is in use.
@@ -74,13 +68,12 @@ async fn view_only(shop: &Shop) {
 #[tokio::test]
 async fn neither_a_redeploy_nor_an_undeploy_is_sent_without_the_scope_for_it() {
     let shop = open(fast()).await;
-    shop.put_secret("tax", &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     shop.put_credentials("deployer").await;
-    shop.sandbox.apply(&shop.deployment()).await.unwrap();
-    shop.until_reason("Deployed").await;
+    shop.deploy().await;
 
     view_only(&shop).await;
-    shop.put_secret("tax", &[("token", "second-token-of-the-shop")]).await;
+    shop.put_token("second-token-of-the-shop").await;
     let lacks = shop.until_reason("PermissionMissing").await;
     let named = "manage_connectors_deployments:demo, which is needed to create, redeploy and delete";
     assert!(message(&lacks).contains(named), "{}", message(&lacks));
@@ -108,14 +101,9 @@ async fn a_create_that_is_in_flight_while_the_api_client_changes_becomes_ready()
     meanwhile(&shop.clock, FINE, until_scope(&shop, "manage_connectors_dep")).await;
     let delayed = FaultAnswer { delay_ms: 3_600_000, ..FaultAnswer::default() };
     shop.dev.fault(Fault::of("createDeployment", delayed).after_the_effect()).unwrap();
-    shop.put_secret("tax", &[("token", "first-token-of-the-shop")]).await;
+    shop.put_token("first-token-of-the-shop").await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
-    let created = async {
-        while shop.dev.world().all(shop.clock.now()).is_empty() {
-            shop.clock.sleep(FINE).await;
-        }
-    };
-    in_time(meanwhile(&shop.clock, FINE, created)).await.expect("it is created, and the response delayed");
+    until(&shop, FINE, "it is created, and the response delayed", async || !shop.there().is_empty()).await;
     // The status of the project comes later than what it enqueues.
     meanwhile(&shop.clock, FINE, view_only(&shop)).await;
     shop.dev.clear_faults();

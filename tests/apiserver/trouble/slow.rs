@@ -21,7 +21,7 @@ async fn an_api_server_that_takes_seconds_for_every_request_only_delays() {
     left(&shop, "slow", 1);
     shop.delete().await;
     meanwhile(&shop.clock, FINE, shop.until_gone()).await;
-    assert!(shop.dev.world().all(shop.clock.now()).is_empty(), "nothing remains at the remote");
+    assert!(shop.there().is_empty(), "nothing remains at the remote");
 }
 
 #[tokio::test]

@@ -56,8 +56,7 @@ async fn is_stalled_until_it_is_corrected((case, status, code, operations, reaso
     if operations.is_empty() {
         shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "wrong")]).await;
     }
-    let mut manifest = shop.deployment();
-    shop.sandbox.apply(&manifest).await.unwrap();
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
     let object = meanwhile(&shop.clock, FINE, shop.until_reason(reason)).await;
     let found = ["Stalled", "Reconciling", "Ready"].map(|kind| has(&object, kind));
     assert_eq!(found, [true, false, false], "{case}");
@@ -79,11 +78,8 @@ async fn is_stalled_until_it_is_corrected((case, status, code, operations, reaso
     match corrects {
         Credentials => shop.put_credentials("api-clients-client").await,
         Interval => shop.change(&json!({"spec": {"interval": "6m"}})).await,
-        Spec => {
-            manifest["spec"]["configurations"][0]["standardConfiguration"][0]["value"] = json!("debug");
-            shop.sandbox.apply(&manifest).await.unwrap();
-        }
+        Spec => drop(shop.sandbox.apply(&shop.with_level("debug")).await.unwrap()),
     }
     meanwhile(&shop.clock, FINE, shop.until_reason("Deployed")).await;
-    assert_eq!(shop.dev.world().all(shop.clock.now()).len(), 1, "{case}");
+    assert_eq!(shop.there().len(), 1, "{case}");
 }

@@ -7,12 +7,13 @@ use std::time::Duration;
 use clock::Clock;
 use connect_operator::crd::{self, ConnectProject, ConnectorDeployment};
 use connect_operator::names;
+use connect_operator::operator::kinds::managed_kind::Object;
 use http::Method;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{DeleteParams, ListParams};
 use kube::core::NamespaceResourceScope;
-use kube::{Api, Client, Resource, ResourceExt};
+use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -27,6 +28,7 @@ use crate::security::quick;
 use crate::shop::{NAME, PROJECT, Shop};
 use crate::storm::operator::{Operator, Start, last_lines};
 use crate::verbs::run;
+use crate::watching::until;
 
 /// The ConfigMap of the outputs.
 const OUTPUTS: &str = "tax-urls";
@@ -80,42 +82,20 @@ async fn until_readyz(operator: &Operator, text: &str) -> (u16, String) {
 
 /// Makes the API server refuse objects without the label `team` in these namespaces.
 async fn require_labels(home: &Sandbox, shop: &Sandbox) {
-    let (name, namespaces) = (&home.namespace, [&home.namespace, &shop.namespace]);
-    let policy = json!({
-        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy", "metadata": {"name": name},
-        "spec": {
-            "matchConstraints": {
-                "namespaceSelector": {"matchExpressions": [
-                    {"key": "kubernetes.io/metadata.name", "operator": "In", "values": namespaces}]},
-                "resourceRules": [{"apiGroups": ["", "coordination.k8s.io"], "apiVersions": ["*"],
-                    "operations": ["CREATE", "UPDATE"], "resources": ["secrets", "configmaps", "leases"]}],
-            },
-            "validations": [{"expression": "has(object.metadata.labels) && 'team' in object.metadata.labels",
-                "message": "everything needs the label team"}],
-        },
-    });
-    let binding = json!({
-        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": name}, "spec": {"policyName": name, "validationActions": ["Deny"]},
-    });
-    for manifest in [policy, binding] {
-        home.succeed(&["apply", "--filename", "-"], &manifest.to_string()).await;
-    }
-    let counts = async {
-        while home.kubectl(&["create", "configmap", "probe", "--dry-run=server"], "").await.status.success() {}
-    };
-    in_time(counts).await.expect("the policy takes effect");
+    let rule = json!({"apiGroups": ["", "coordination.k8s.io"], "apiVersions": ["*"],
+        "operations": ["CREATE", "UPDATE"], "resources": ["secrets", "configmaps", "leases"]});
+    let expression = "has(object.metadata.labels) && 'team' in object.metadata.labels";
+    home.forbid(&[&home.namespace, &shop.namespace], &rule, expression, "everything needs the label team").await;
+    let probe = ["create", "configmap", "probe", "--dry-run=server"];
+    until("the policy takes effect", async || !home.kubectl(&probe, "").await.status.success()).await;
 }
 
 /// The labels of every object of a kind in a namespace whose name begins with this.
-async fn labels_of<K>(client: &Client, namespace: &str, prefix: &str) -> Vec<Value>
-where
-    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
-        + Clone
-        + serde::de::DeserializeOwned
-        + std::fmt::Debug,
-{
-    let objects = Api::<K>::namespaced(client.clone(), namespace).list_metadata(&ListParams::default()).await.unwrap();
+async fn labels_of<K: Object + Resource<Scope = NamespaceResourceScope>>(
+    sandbox: &Sandbox,
+    prefix: &str,
+) -> Vec<Value> {
+    let objects = sandbox.objects::<K>().list_metadata(&ListParams::default()).await.unwrap();
     let ours = objects.items.iter().filter(|object| object.name_any().starts_with(prefix));
     ours.map(|object| json!(object.labels())).collect()
 }
@@ -150,20 +130,19 @@ async fn a_policy_that_asks_for_labels_is_met_by_those_that_are_given_and_report
     shop.sandbox.apply(&deployment).await.unwrap();
     let operator = own(true, &["--common-labels", "team=tax"]).now();
     until_reported_with::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
-    let (client, own_place, place) = (&home.client, home.namespace.as_str(), shop.sandbox.namespace.as_str());
     let expected = json!({
         "team": "tax", "app.kubernetes.io/name": "connect-operator", "app.kubernetes.io/managed-by": "connect-operator",
-        "app.kubernetes.io/instance": format!("{own_place}.connect-operator"),
+        "app.kubernetes.io/instance": format!("{}.connect-operator", home.namespace),
     });
     let mut of_copy = expected.clone();
-    of_copy["connect-operator.io/project-namespace"] = json!(place);
+    of_copy["connect-operator.io/project-namespace"] = json!(shop.sandbox.namespace);
     let mut of_outputs = expected.clone();
     of_outputs["tier"] = json!("1");
     for (what, found, expected) in [
-        ("the digest key", labels_of::<Secret>(client, own_place, "connect-operator-digest-key").await, &expected),
-        ("the copy", labels_of::<Secret>(client, own_place, "connect-project-").await, &of_copy),
-        ("the Lease", labels_of::<Lease>(client, own_place, "").await, &expected),
-        ("the outputs", labels_of::<ConfigMap>(client, place, OUTPUTS).await, &of_outputs),
+        ("the digest key", labels_of::<Secret>(&home, "connect-operator-digest-key").await, &expected),
+        ("the copy", labels_of::<Secret>(&home, "connect-project-").await, &of_copy),
+        ("the Lease", labels_of::<Lease>(&home, "").await, &expected),
+        ("the outputs", labels_of::<ConfigMap>(&shop.sandbox, OUTPUTS).await, &of_outputs),
     ] {
         assert_eq!(found, std::slice::from_ref(expected), "{what}");
     }
@@ -171,11 +150,8 @@ async fn a_policy_that_asks_for_labels_is_met_by_those_that_are_given_and_report
 
     // Without them, each refusal is a condition.
     shop.api::<ConfigMap>().delete(OUTPUTS, &DeleteParams::default()).await.unwrap();
-    let secrets = Api::<Secret>::namespaced(client.clone(), own_place);
-    secrets
-        .delete_collection(&DeleteParams::default(), &ListParams::default().labels(names::PROJECT_NAMESPACE))
-        .await
-        .unwrap();
+    let copies = ListParams::default().labels(names::PROJECT_NAMESPACE);
+    home.objects::<Secret>().delete_collection(&DeleteParams::default(), &copies).await.unwrap();
     let operator = own(false, &[]).now();
     let words = ["everything needs the label team", "--common-labels"];
     until_reported_with::<ConnectProject>(&shop, PROJECT, "CredentialsNotKept", &words).await;
@@ -202,7 +178,7 @@ async fn the_digest_key_is_sent_to_no_project() {
 }
 
 async fn holder(home: &Sandbox) -> Option<String> {
-    let lease = Api::<Lease>::namespaced(home.client.clone(), &home.namespace).get(names::LEASE).await.unwrap();
+    let lease = home.objects::<Lease>().get(names::LEASE).await.unwrap();
     lease.spec.and_then(|spec| spec.holder_identity).filter(|holder| !holder.is_empty())
 }
 
@@ -248,7 +224,7 @@ async fn install(own: &Sandbox, values: &str) {
     give(own, values).await;
     let render = helm::text_of(["connect-operator", &own.namespace], &["--set", values]).expect("the chart renders");
     for manifest in helm::read(&render).into_iter().filter(|manifest| manifest["kind"] == "Deployment") {
-        own.succeed(&["apply", "--filename", "-"], &manifest.to_string()).await;
+        own.kubectl_apply(&manifest).await;
     }
 }
 
@@ -256,8 +232,8 @@ async fn install(own: &Sandbox, values: &str) {
 async fn a_cluster_that_tells_nobody_what_it_serves_is_no_obstacle() {
     let own = Sandbox::with_definitions(crd::all()).await;
     own.succeed(&["delete", "clusterrolebinding", "system:discovery", "system:public-info-viewer"], "").await;
-    let untold = async { while !run(&own, &["doctor", "--as", "jane"]).await.1.contains("nonResourceURLs") {} };
-    in_time(untold).await.expect("the binding is gone");
+    let untold = async || run(&own, &["doctor", "--as", "jane"]).await.1.contains("nonResourceURLs");
+    until("the binding is gone", untold).await;
     for (case, values, told) in [
         ("all namespaces", "outputs.enabled=true", true),
         ("some", "outputs.enabled=true,watchNamespaces={WATCHED}", false),

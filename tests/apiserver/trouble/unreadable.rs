@@ -7,7 +7,6 @@ use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::names;
 use dev_server::{Fault, FaultAnswer, Options};
 use kube::{Api, ResourceExt as _};
-use serde_json::json;
 
 use super::pace::{COARSE, FINE, call_lines, meanwhile, most_in_10_seconds, pass, stepped};
 use super::until_reported_with;
@@ -19,7 +18,7 @@ const WORDS: [&str; 2] = ["The answer of the service cannot be read", "getDeploy
 
 /// From now on, the one record has half a surrogate pair in a member that decisions need, by id and in lists.
 fn spoil(shop: &Shop) {
-    let id = shop.dev.world().all(shop.clock.now())[0].id.clone();
+    let id = shop.there().remove(0).id;
     let record = format!(r#"{{"id": "{id}", "version": 1, "status": "cut \ud83d"}}"#);
     let page = format!(r#"{{"limit": 1, "offset": 0, "count": 1, "total": 1, "results": [{record}]}}"#);
     for (operation, body) in [("getDeploymentById", record), ("queryDeployments", page)] {
@@ -59,9 +58,7 @@ async fn rule_20_a_record_that_cannot_be_read_holds_back_a_change_and_a_deletion
 
     spoil(&shop);
     nothing_changes_in_six_minutes(&shop).await;
-    let mut changed = shop.deployment();
-    changed["spec"]["configurations"][0]["standardConfiguration"][0]["value"] = json!("debug");
-    shop.sandbox.apply(&changed).await.unwrap();
+    shop.sandbox.apply(&shop.with_level("debug")).await.unwrap();
     let reported: ConnectorDeployment = until_reported_with(&shop, NAME, REASON, &WORDS).await;
     assert_eq!(reported.status.map(|status| status.observed_generation), reported.metadata.generation);
     nothing_changes_in_six_minutes(&shop).await;
@@ -80,6 +77,6 @@ async fn rule_20_a_record_that_cannot_be_read_holds_back_a_change_and_a_deletion
     assert_eq!(shop.calls("deleteDeploymentById"), 0);
     shop.dev.clear_faults();
     meanwhile(&shop.clock, FINE, shop.until_gone()).await;
-    assert!(shop.dev.world().all(shop.clock.now()).is_empty());
+    assert!(shop.there().is_empty());
     assert_eq!((shop.calls("deleteDeploymentById"), shop.calls("updateDeploymentById")), (1, 1));
 }

@@ -4,11 +4,11 @@
 use connect_operator::crd::{ActionCheck, ConnectProject, ConnectorDeployment};
 use connect_operator::operator::cluster::objects::secret::Policy;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{DeleteParams, ListParams, PostParams};
+use kube::api::{DeleteParams, PostParams};
 use serde_json::{Value, json};
 
 use super::cluster::options;
-use super::pace::stepped;
+use super::pace::{FINE, meanwhile, stepped};
 use super::until_reported_with;
 use crate::checks::{self, CHECK};
 use crate::manifests::with_spec;
@@ -88,11 +88,10 @@ async fn with_a_required_label_a_secret_is_used_once_it_has_it() {
     until_reported_with::<ActionCheck>(&shop, CHECK, "CheckPassed", &[]).await;
 
     // Rule 24: the copy needs no label, and suffices for the deletion.
-    let copies = kube::Api::<Secret>::namespaced(shop.sandbox.client.clone(), &shop.operator_namespace);
-    assert_eq!(copies.list_metadata(&ListParams::default()).await.unwrap().items.len(), 1);
+    assert_eq!(shop.copies().await.len(), 1);
     shop.sandbox.succeed(&["delete", "ctp", PROJECT, "--wait=false"], "").await;
     shop.api::<Secret>().delete(CREDENTIALS, &DeleteParams::default()).await.unwrap();
     shop.delete().await;
-    super::pace::meanwhile(&shop.clock, super::pace::FINE, shop.until_gone()).await;
+    meanwhile(&shop.clock, FINE, shop.until_gone()).await;
     assert_eq!(shop.calls("deleteDeploymentById"), 1);
 }

@@ -9,6 +9,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::until_reported_with;
+use crate::manifests::{secret, with_spec};
 use crate::reported::has;
 use crate::security::quick;
 use crate::shop::{NAME, SECRET, Shop, fast};
@@ -93,11 +94,8 @@ async fn sixty_four_applications_with_a_hundred_values_each_are_one_create_and_o
         one.as_object_mut().unwrap().remove("applicationType");
         configurations.push(one);
     }
-    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": SECRET}, "stringData": data});
-    let mut deployment = shop.deployment();
-    deployment["spec"]["connector"] = json!({"key": "large"});
-    deployment["spec"]["configurations"] = json!(configurations);
-    for manifest in [&secret, &deployment] {
+    let spec = json!({"connector": {"key": "large"}, "configurations": configurations});
+    for manifest in [secret(SECRET, &json!(data)), with_spec(shop.deployment(), &spec)] {
         // The annotation of a client-side apply would be too large.
         shop.sandbox.succeed(&["apply", "--server-side", "--filename", "-"], &manifest.to_string()).await;
     }

@@ -1,7 +1,6 @@
 //! `doctor`: what it finds in an install that works, and in one that does not.
 
 use k8s_openapi::api::coordination::v1::Lease;
-use kube::Api;
 use kube::api::PostParams;
 use serde_json::{Value, json};
 
@@ -46,8 +45,7 @@ async fn make_it_work(sandbox: &Sandbox) {
             "renewTime": clock::Clock::system().now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()},
     });
     let lease: Lease = serde_json::from_value(lease).unwrap();
-    let api: Api<Lease> = Api::namespaced(sandbox.client.clone(), &sandbox.namespace);
-    api.create(&PostParams::default(), &lease).await.unwrap();
+    sandbox.objects::<Lease>().create(&PostParams::default(), &lease).await.unwrap();
 }
 
 #[tokio::test]
@@ -77,8 +75,7 @@ async fn a_live_shop_has_no_problem() {
 #[tokio::test]
 async fn an_operator_that_does_not_run_is_a_problem() {
     let sandbox = Sandbox::new().await;
-    let manifest = operator(&sandbox);
-    sandbox.succeed(&["apply", "--filename", "-"], &manifest.to_string()).await;
+    sandbox.kubectl_apply(&operator(&sandbox)).await;
     let (code, found) = findings(&sandbox, "Operator", &[]).await;
     assert_eq!((code, found.len(), found[0].0.as_str()), (Some(1), 1, "problem"), "{found:?}");
     assert!(found[0].2.starts_with("kubectl describe deployment operator"), "{found:?}");

@@ -90,7 +90,7 @@ fn texts(value: &Value) -> Vec<&str> {
 #[tokio::test]
 async fn no_command_prints_what_a_terminal_obeys() {
     let shop = shop().await;
-    let key = format!("{}_{NAME}", shop.sandbox.namespace);
+    let key = shop.key();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("tax.json");
     std::fs::write(&file, deployment(&shop, PLANNED).to_string()).unwrap();

@@ -13,6 +13,7 @@ use tokio::process::Command;
 
 use super::ended;
 use crate::checks::{CHECK, check};
+use crate::operators::until_line;
 use crate::patience::in_time;
 use crate::reported::has;
 use crate::shop::Shop;
@@ -89,17 +90,7 @@ async fn what_runs_until_it_is_ended_works_through_kubectl() {
         let mut process =
             plugin(&shop, folder.path()).args(arguments).stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
-        let mut seen = Vec::new();
-        let shown = async {
-            while let Some(line) = lines.next_line().await.unwrap() {
-                seen.push(line);
-                if seen.last().is_some_and(|line| line.contains(expected)) {
-                    return true;
-                }
-            }
-            false
-        };
-        assert!(in_time(shown).await.unwrap_or_default(), "{arguments:?}: {expected}: {}", seen.join("\n"));
+        until_line(&mut lines, expected).await;
         // kubectl becomes the plugin, so its process is that of the plugin.
         process.kill().await.unwrap();
     }

@@ -54,17 +54,8 @@ async fn a_missing_right_is_named() {
     let sandbox = &shop.sandbox;
     sandbox.apply(&shop.deployment()).await.unwrap();
     let reads = json!({"apiGroups": ["connect-operator.io"], "resources": ["*"], "verbs": ["get", "list"]});
-    let group = "rbac.authorization.k8s.io";
-    let role =
-        json!({"apiVersion": format!("{group}/v1"), "kind": "Role", "metadata": {"name": "reader"}, "rules": [reads]});
-    let binding = json!({
-        "apiVersion": format!("{group}/v1"), "kind": "RoleBinding", "metadata": {"name": "reader"},
-        "roleRef": {"apiGroup": group, "kind": "Role", "name": "reader"},
-        "subjects": [{"apiGroup": group, "kind": "Group", "name": "readers"}],
-    });
-    for manifest in [role, binding] {
-        sandbox.succeed(&["apply", "--filename", "-"], &manifest.to_string()).await;
-    }
+    let readers = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "readers"});
+    sandbox.grant(&readers, &[reads]).await;
     let jane = |verb: &[&'static str]| [verb, &["--as", "jane", "--as-group", "readers"]].concat();
     // The API server evaluates a new binding within moments.
     let shown = crate::patience::in_time(async {

@@ -3,20 +3,16 @@
 use serde_json::json;
 
 use super::{printed, run};
-use crate::manifests::with_spec;
-use crate::rules::sharing::{SHARED, closed, label, shared, sharing, until_shared};
+use crate::manifests::named;
+use crate::rules::sharing::{SHARED, closed, label, of_team, shared, sharing, until_shared};
 
 #[tokio::test]
 async fn commands_know_shared_projects() {
     let (mut shop, own) = closed().await;
     shop.start_operator();
-    let by_label = json!({"from": "Selector", "selector": {"matchLabels": {"team": "tax"}}});
-    shop.sandbox.apply(&shared(&shop, &by_label)).await.unwrap();
-    let unused =
-        with_spec(shared(&shop, &json!({"from": "Names", "names": ["nowhere"]})), &json!({"projectKey": "demo"}));
-    let mut unused = unused;
-    unused["metadata"]["name"] = json!("unused");
-    shop.sandbox.apply(&unused).await.unwrap();
+    shop.sandbox.apply(&shared(&shop, &of_team("tax"))).await.unwrap();
+    let unused = shared(&shop, &json!({"from": "Names", "names": ["nowhere"]}));
+    shop.sandbox.apply(&named(unused, "unused")).await.unwrap();
     label(&shop.sandbox, Some("tax")).await;
     shop.sandbox.apply(&sharing(&shop, &json!({}))).await.unwrap();
     shop.until_reason("Deployed").await;

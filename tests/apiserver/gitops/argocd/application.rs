@@ -56,7 +56,7 @@ impl Setup {
         let options = ["ServerSideApply=true", "SkipDryRunOnMissingResource=true", IN_BACKGROUND];
         self.argo.apply(EXAMPLE, FOLDER, &json!({"syncPolicy": {"syncOptions": options}})).await;
         let healthy = self.until_deployed().await;
-        assert_eq!((syncs_of(&healthy), self.slow.sent()), (1, [1, 0, 0]));
+        assert_eq!((syncs_of(&healthy), self.slow.shop.sent()), (1, [1, 0, 0]));
         let state = of_deployment(&healthy);
         assert_eq!([&state["status"], &state["health"]["status"]], ["Synced", "Healthy"], "{healthy:#}");
     }
@@ -64,7 +64,7 @@ impl Setup {
     async fn applies_a_commit_once(&self) {
         self.publish(&self.slow.deployment("debug")).await;
         let healthy = self.until_deployed().await;
-        assert_eq!((syncs_of(&healthy), self.slow.sent()), (2, [1, 1, 0]));
+        assert_eq!((syncs_of(&healthy), self.slow.shop.sent()), (2, [1, 1, 0]));
         self.slow.assert_fields_apart().await;
     }
 
@@ -86,10 +86,10 @@ impl Setup {
         self.publish(&deployment.to_string()).await;
         let suspended = self.argo.until_health("Suspended").await;
         assert_eq!(of_deployment(&suspended)["health"]["status"], "Suspended", "{suspended:#}");
-        assert_eq!(self.slow.sent(), [1, 1, 0]);
+        assert_eq!(self.slow.shop.sent(), [1, 1, 0]);
         self.publish(&self.slow.deployment("error")).await;
         self.until_deployed().await;
-        assert_eq!(self.slow.sent(), [1, 2, 0]);
+        assert_eq!(self.slow.shop.sent(), [1, 2, 0]);
     }
 
     async fn is_degraded_after_a_failure(&self) {
@@ -104,7 +104,7 @@ impl Setup {
 
         self.publish(&self.slow.deployment("info")).await;
         let healthy = self.until_deployed().await;
-        assert_eq!((syncs_of(&healthy), self.slow.sent()), (6, [1, 4, 0]));
+        assert_eq!((syncs_of(&healthy), self.slow.shop.sent()), (6, [1, 4, 0]));
     }
 
     async fn prunes_the_deployment_only(&self) {
@@ -116,7 +116,7 @@ impl Setup {
         self.slow.finish();
         self.slow.assert_only_the_project_is_left().await;
         self.argo.until_health("Healthy").await;
-        assert_eq!(self.slow.sent(), [1, 4, 1]);
+        assert_eq!(self.slow.shop.sent(), [1, 4, 1]);
     }
 
     async fn deletes_the_project_after_its_deployment(&self) {
@@ -132,7 +132,7 @@ impl Setup {
         self.slow.finish();
         self.argo.until_gone().await;
         assert!(deployment.await < project.await, "the project exists as long as its deployment");
-        assert_eq!((self.slow.at_the_remote(), self.slow.sent()), (Vec::new(), [2, 4, 2]));
+        assert_eq!((self.slow.shop.statuses(), self.slow.shop.sent()), (Vec::new(), [2, 4, 2]));
     }
 }
 

@@ -101,7 +101,7 @@ impl Setup {
         self.slow.finish();
         self.until_ready(&revision).await;
         self.slow.assert_live().await;
-        assert_eq!(self.slow.sent(), [1, 0, 0]);
+        assert_eq!(self.slow.shop.sent(), [1, 0, 0]);
     }
 
     /// A commit causes one redeploy, and a reconcile without a commit none; the fields of Flux and of the operator are
@@ -115,7 +115,7 @@ impl Setup {
         assert_eq!(json!(live.spec.configurations)[0]["standardConfiguration"][0]["value"], "debug");
         self.flux.reconcile(KIND, "without-a-commit").await;
         assert_eq!(self.slow.shop.get().await.metadata.generation, live.metadata.generation);
-        assert_eq!(self.slow.sent(), [1, 1, 0]);
+        assert_eq!(self.slow.shop.sent(), [1, 1, 0]);
         self.slow.assert_fields_apart().await;
     }
 
@@ -141,7 +141,7 @@ impl Setup {
         self.slow.finish();
         self.until_ready(&revision).await;
         self.slow.assert_live().await;
-        assert_eq!(self.slow.sent(), [1, 3, 0]);
+        assert_eq!(self.slow.shop.sent(), [1, 3, 0]);
     }
 
     async fn prunes_the_deployment_only(&self) {
@@ -150,7 +150,7 @@ impl Setup {
         self.until_ready(&revision).await;
         self.slow.finish();
         self.slow.assert_only_the_project_is_left().await;
-        assert_eq!(self.slow.sent(), [1, 3, 1]);
+        assert_eq!(self.slow.shop.sent(), [1, 3, 1]);
     }
 
     async fn deletes_the_project_after_its_deployment(&self) {
@@ -170,7 +170,7 @@ impl Setup {
         assert!(self.slow.shop.api::<ConnectorDeployment>().get_opt(NAME).await.unwrap().is_none());
         assert!(self.slow.shop.api::<ConnectProject>().get_opt(PROJECT).await.unwrap().is_none());
         assert!(deployment.await < project.await, "the project exists as long as its deployment");
-        assert_eq!((self.slow.at_the_remote(), self.slow.sent()), (Vec::new(), [2, 3, 2]));
+        assert_eq!((self.slow.shop.statuses(), self.slow.shop.sent()), (Vec::new(), [2, 3, 2]));
     }
 }
 

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
+use test_support::merge_patch::merge;
 
 /// A kind that is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -332,24 +333,4 @@ fn restore(after: &mut Value, before: &Value, name: &str) {
 /// Formats a time as Kubernetes does, in whole seconds.
 fn seconds(now: Timestamp) -> String {
     Timestamp::from_second(now.as_second()).expect("a time in range").to_string()
-}
-
-/// Merges a patch (RFC 7386).
-pub(crate) fn merge(target: &mut Value, change: &Value) {
-    let Value::Object(members) = change else {
-        *target = change.clone();
-        return;
-    };
-    if !target.is_object() {
-        *target = Value::Object(Map::new());
-    }
-    for (name, value) in members {
-        if value.is_null() {
-            if let Some(target) = target.as_object_mut() {
-                target.remove(name);
-            }
-        } else {
-            merge(&mut target[name], value);
-        }
-    }
 }

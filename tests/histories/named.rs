@@ -29,7 +29,7 @@ fn counted(history: &History) -> (u64, u64, u64) {
     let (simulation, result) = replay(history, true);
     assert!(result.is_ok(), "{}\n{result:?}", simulation.log.join("\n"));
     let counts = &simulation.checker.counts;
-    let of = |what: &str| counts.get(what).copied().unwrap_or_default();
+    let of = |what: &str| simulation.checker.counted(what);
     let allowed = counts.iter().filter(|(what, _)| what.starts_with("redeploys allowed"));
     (of("creates"), of("redeploys"), allowed.map(|(_, times)| times).sum())
 }
@@ -264,8 +264,8 @@ fn rule_5_an_observation_from_before_a_call_is_not_used_after_it() {
     assert!(simulation.armed.is_empty(), "every fault happened\n{log}");
     let looks = simulation.calls.iter().filter(|(name, _)| name.starts_with("list 100"));
     assert!(looks.count() > 0, "they are read by LIST\n{log}");
-    let count = |what: &str| simulation.checker.counts.get(what).copied().unwrap_or_default();
-    assert_eq!([count("redeploys"), count("refused by the remote")], [1, 0], "{log}");
+    let counted = ["redeploys", "refused by the remote"].map(|what| simulation.checker.counted(what));
+    assert_eq!(counted, [1, 0], "{log}");
 }
 
 /// A known and accepted limit: a server that trims blanks makes a create of the operator's own look foreign if its

@@ -67,6 +67,22 @@ pub(crate) fn simulate<T>(
     })
 }
 
+/// Plays a closure in a new simulation with a log, under this choice of [`Simulation::choose`]; it must end well. Returns the
+/// log, too.
+pub(crate) fn played(
+    choice: Option<&str>,
+    run: impl AsyncFnOnce(&mut Simulation) -> Result<(), String>,
+) -> (Simulation, String) {
+    let (simulation, result) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
+        simulation.logging = true;
+        simulation.choose(choice);
+        run(simulation).await
+    });
+    let log = format!("{choice:?}\n{}", simulation.log.join("\n"));
+    assert_eq!(result, Ok(()), "{log}");
+    (simulation, log)
+}
+
 async fn whole(simulation: &mut Simulation, history: &History) -> Result<(), String> {
     simulation.skew(history.skew);
     simulation.shares = history.steps.iter().any(sharing::is_step);

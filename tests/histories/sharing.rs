@@ -37,6 +37,20 @@ fn stored() -> Key {
     Key::new(Kind::ClusterProject, "", SHARED)
 }
 
+/// A Secret with credentials.
+pub(crate) fn credentials() -> Value {
+    json!({"data": {"clientId": encoded("dev-client"), "clientSecret": encoded("dev-secret")}})
+}
+
+/// A project whose credentials are in this Secret.
+pub(crate) fn project(credentials: &str) -> Value {
+    json!({"spec": {
+        "projectKey": PROJECT,
+        "region": "europe-west1.gcp",
+        "credentialsSecretRef": {"name": credentials},
+    }})
+}
+
 /// Returns whether the project did not allow a namespace, in the state of a version of the project and one of the
 /// namespaces.
 pub(crate) fn denies(cluster: &Cluster, (project, namespaces): (u64, u64), namespace: &str) -> bool {
@@ -52,15 +66,9 @@ impl Simulation {
     /// Creates the shared project, which allows namespaces with the label.
     pub(crate) fn open_shared(&mut self) {
         let now = self.now();
-        let credentials = json!({"data": {"clientId": encoded("dev-client"), "clientSecret": encoded("dev-secret")}});
-        let project = json!({"spec": {
-            "projectKey": PROJECT,
-            "region": "europe-west1.gcp",
-            "credentialsSecretRef": {"name": SHARED},
-        }});
         {
             let mut cluster = lock(&self.reach.cluster);
-            for (key, object) in [(Key::new(Kind::Secret, HOME, SHARED), credentials), (stored(), project)] {
+            for (key, object) in [(Key::new(Kind::Secret, HOME, SHARED), credentials()), (stored(), project(SHARED))] {
                 cluster.create(&key, object, now).expect("nothing exists yet");
             }
         }

@@ -10,7 +10,7 @@ use connect_api::model::{ConnectorStagedDraft, ConnectorUpdate, ConnectorUpdateA
 use dev_server::{Outcomes, PlannedOutcome};
 use serde_json::{Value, json};
 
-use crate::cluster::{Key, Kind, merge};
+use crate::cluster::{Key, Kind};
 use crate::history::Shape;
 use crate::interceptor::lock;
 use crate::remote::PROJECT;
@@ -96,32 +96,14 @@ fn spec(plan: Plan) -> Value {
 impl Simulation {
     /// Creates the resource, or replaces its spec.
     pub(crate) fn plan(&mut self, plan: Plan) {
-        self.put(&stored(), &spec(plan));
+        self.write_object(&stored(), &spec(plan));
     }
 
     /// Creates a deployment that follows the staged connector.
     pub(crate) fn follow(&mut self) {
         let mut spec = users::spec(FOLLOWER, Shape::default());
         spec["connector"] = json!({"stagedRef": {"name": NAME}, "updatePolicy": "Latest"});
-        self.put(&FOLLOWER.stored(), &spec);
-    }
-
-    /// Creates or patches an object, as a user would apply it.
-    fn put(&mut self, key: &Key, wanted: &Value) {
-        let now = self.now();
-        {
-            let mut cluster = lock(&self.reach.cluster);
-            // An object that is being deleted cannot be created again yet.
-            let _ = match cluster.get(key) {
-                None => {
-                    let mut spec = Value::Null;
-                    merge(&mut spec, wanted);
-                    cluster.create(key, json!({"metadata": {}, "spec": spec}), now)
-                }
-                Some(_) => cluster.patch(key, &json!({"spec": wanted}), false),
-            };
-        }
-        self.check();
+        self.write_object(&FOLLOWER.stored(), &spec);
     }
 
     /// Deletes the resource.

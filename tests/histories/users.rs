@@ -10,9 +10,10 @@ use connect_operator::names;
 use dev_server::{Partial, PlannedOutcome};
 use secrecy::SecretString;
 use serde_json::{Value, json};
+use test_support::merge_patch::merge;
 
 use crate::checker::TOKEN;
-use crate::cluster::{Key, Kind, finalizers, merge};
+use crate::cluster::{Key, Kind, finalizers};
 use crate::history::{Foreign, Shape};
 use crate::interceptor::lock;
 use crate::remote::PROJECT;
@@ -129,18 +130,13 @@ impl Simulation {
     /// Creates a namespace with everything that a resource in it references, as far as it does not exist.
     fn open(&mut self, namespace: &str) {
         let now = self.now();
-        let credentials = json!({"data": {"clientId": encoded("dev-client"), "clientSecret": encoded("dev-secret")}});
-        let project = json!({"spec": {
-            "projectKey": PROJECT,
-            "region": "europe-west1.gcp",
-            "credentialsSecretRef": {"name": "credentials"},
-            "frontend": {"url": "https://shop-example.frontastic.live"},
-        }});
+        let mut project = sharing::project("credentials");
+        project["spec"]["frontend"] = json!({"url": "https://shop-example.frontastic.live"});
         let mut cluster = lock(&self.reach.cluster);
         let within = |kind, name: &str| Key::new(kind, namespace, name);
         for (key, object) in [
             (Key::new(Kind::Namespace, "", namespace), sharing::namespace()),
-            (within(Kind::Secret, "credentials"), credentials),
+            (within(Kind::Secret, "credentials"), sharing::credentials()),
             (within(Kind::Secret, "tokens"), json!({"data": {"token": encoded("token-1"), TOKEN: encoded("token-1")}})),
             (within(Kind::ConfigMap, "settings"), json!({"data": {"features": "features-1", FEATURES: "features-1"}})),
             (within(Kind::Project, PROJECT_NAME), project),
@@ -165,7 +161,7 @@ impl Simulation {
         self.write_object(&resource.stored(), &self.with_project(spec(resource, shape)));
     }
 
-    /// Creates an object, or replaces its spec. `wanted`: the spec, with a null for each field that it does not have.
+    /// Creates an object, or replaces its spec; one that is being deleted stays. `wanted`: the spec, with a null for each field that it does not have.
     pub(crate) fn write_object(&mut self, key: &Key, wanted: &Value) {
         let now = self.now();
         if lock(&self.reach.cluster).get(&Key::new(Kind::Namespace, "", &key.namespace)).is_none() {

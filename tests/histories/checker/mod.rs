@@ -110,6 +110,11 @@ impl Checker {
         *self.counts.entry(what.to_owned()).or_default() += 1;
     }
 
+    /// Returns how often that was counted.
+    pub(crate) fn counted(&self, what: &str) -> u64 {
+        self.counts.get(what).copied().unwrap_or_default()
+    }
+
     pub(crate) fn wrong(&mut self, text: String) {
         self.broken.get_or_insert(text);
     }

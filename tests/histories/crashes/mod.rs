@@ -15,8 +15,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use dev_server::Variant;
-
 use self::kinds::Kind;
 use self::staged::StagedCounts;
 use crate::history::Reading;
@@ -51,14 +49,6 @@ struct Plan {
 
 impl Plan {
     const NONE: Self = Self { cuts: Vec::new(), pause: Duration::ZERO, behind: 0, order: 0, choice: None };
-
-    fn variant(&self) -> Variant {
-        let mut variant = Variant::default();
-        if let Some(choice) = self.choice {
-            variant.set(choice).expect(choice);
-        }
-        variant
-    }
 }
 
 /// What a run recorded.
@@ -71,7 +61,7 @@ struct Recorded {
 
 fn run(kind: Kind, plan: &Plan, logging: bool) -> Result<Recorded, String> {
     let (simulation, result) = simulate(plan.order, Reading::default(), async |simulation: &mut Simulation| {
-        simulation.choose(plan.variant());
+        simulation.choose(plan.choice);
         kind.prepare(simulation).await?;
         simulation.logging = logging;
         let before = simulation.checker.counts.clone();
@@ -84,10 +74,7 @@ fn run(kind: Kind, plan: &Plan, logging: bool) -> Result<Recorded, String> {
             simulation.pass(POLL_PAUSE).await;
             settled = simulation.settle(plan.pause, plan.behind).await;
         }
-        let count = |what: &str| {
-            let now = simulation.checker.counts.get(what).copied().unwrap_or_default();
-            now - before.get(what).copied().unwrap_or_default()
-        };
+        let count = |what: &str| simulation.checker.counted(what) - before.get(what).copied().unwrap_or_default();
         let (creates, redeploys, actions) = (count("creates"), count("redeploys"), count("actions executed"));
         let extra = count("redeploys allowed as GivenUp");
         settled?;

@@ -10,7 +10,7 @@ fn counted(live: bool, steps: Vec<Step>) -> (u64, u64, u64) {
     let history = History { order: 0, reading: Reading::default(), skew: 0, live, steps };
     let (simulation, result) = replay(&history, true);
     assert!(result.is_ok(), "{}\n{result:?}", simulation.log.join("\n"));
-    let of = |what: &str| simulation.checker.counts.get(what).copied().unwrap_or_default();
+    let of = |what: &str| simulation.checker.counted(what);
     assert_ne!(of("reports that a namespace is not allowed"), 0, "{}", simulation.log.join("\n"));
     (of("creates"), of("redeploys"), of("undeploys"))
 }

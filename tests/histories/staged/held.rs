@@ -3,12 +3,9 @@
 
 use std::time::Duration;
 
-use dev_server::Variant;
-
 use super::{Plan, stored};
-use crate::history::Reading;
 use crate::interceptor::{Callee, lock};
-use crate::replay::simulate;
+use crate::replay::played;
 use crate::simulation::{Armed, Outage, Simulation};
 
 const PLAN: Plan =
@@ -16,10 +13,6 @@ const PLAN: Plan =
 
 /// Creates the resource, deletes it with its staged connector, and creates it again.
 async fn create_again(simulation: &mut Simulation) -> Result<(), String> {
-    let mut variant = Variant::default();
-    variant.set("key-held=30s").expect("a choice");
-    simulation.logging = true;
-    simulation.choose(variant);
     simulation.start(0, 0);
     simulation.plan(PLAN);
     simulation.quiet_for_long().await?;
@@ -48,8 +41,7 @@ async fn until_called(simulation: &mut Simulation, name: &str) {
 /// What came of it arrives in the status, and the response of that write is lost.
 #[test]
 fn a_create_that_was_refused_is_forgotten_also_if_the_response_of_the_api_server_is_lost() {
-    let (simulation, result) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
-        simulation.logging = true;
+    let (simulation, log) = played(None, async |simulation: &mut Simulation| {
         simulation.start(0, 0);
         simulation.armed.push(Armed { place: Callee::Remote, changes: true, skip: 0, trouble: Outage::Invalid });
         simulation.plan(PLAN);
@@ -60,21 +52,17 @@ fn a_create_that_was_refused_is_forgotten_also_if_the_response_of_the_api_server
         simulation.rest().await;
         simulation.verdict()
     });
-    let log = simulation.log.join("\n");
-    assert_eq!(result, Ok(()), "{log}");
     assert!(is_gone(&simulation), "it waits for nothing\n{log}");
 }
 
 /// The pause of the first refusal is over when the second one arrives.
 #[test]
 fn a_create_is_sent_again_with_pauses_while_its_key_is_held() {
-    let (simulation, result) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
+    let (simulation, log) = played(Some("key-held=30s"), async |simulation: &mut Simulation| {
         create_again(simulation).await?;
         simulation.armed.push(Armed { place: Callee::Remote, changes: true, skip: 0, trouble: Outage::Conflict });
         until_called(simulation, "stage kit").await;
         simulation.quiet_for_long().await
     });
-    let log = simulation.log.join("\n");
-    assert_eq!(result, Ok(()), "{log}");
-    assert_eq!(simulation.checker.counts.get("stagings").copied(), Some(2), "{log}");
+    assert_eq!(simulation.checker.counted("stagings"), 2, "{log}");
 }

@@ -3,13 +3,11 @@
 use std::time::Duration;
 
 use connect_operator::names;
-use dev_server::Variant;
 
 use super::random::CHOICES;
 use super::{Plan, StagedChange};
-use crate::history::Reading;
 use crate::interceptor::Callee;
-use crate::replay::simulate;
+use crate::replay::played;
 use crate::simulation::{Armed, Outage, Simulation};
 
 /// An act; after each one everything settles.
@@ -45,24 +43,17 @@ async fn perform(simulation: &mut Simulation, acts: &[Act]) -> Result<(), String
 }
 
 fn check_history(case: &str, choice: Option<&str>, operators: usize, acts: &[Act], wanted: Done) {
-    let mut variant = Variant::default();
-    if let Some(choice) = choice {
-        variant.set(choice).expect(choice);
-    }
-    let (simulation, result) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
-        simulation.logging = true;
-        simulation.choose(variant);
+    let (simulation, log) = played(choice, async |simulation: &mut Simulation| {
+        simulation.log(|| case.to_owned());
         for number in 0..operators {
             simulation.start(number, 0);
         }
         perform(simulation, acts).await
     });
-    let log = simulation.log.join("\n");
-    assert_eq!(result, Ok(()), "{case}, {choice:?}\n{log}");
-    let count = |what: &str| simulation.checker.counts.get(what).copied().unwrap_or_default();
-    assert_eq!(count("stagings"), 1, "{case}, {choice:?}\n{log}");
+    let count = |what: &str| simulation.checker.counted(what);
+    assert_eq!(count("stagings"), 1, "{log}");
     let done = ["updates", "previews", "publishes", "redeploys"].map(count);
-    assert_eq!(done, wanted, "{case}, {choice:?}: updates, previews, publications, redeploys\n{log}");
+    assert_eq!(done, wanted, "{case}: updates, previews, publications, redeploys\n{log}");
 }
 
 #[test]
@@ -123,13 +114,7 @@ fn each_named_history_of_a_staged_connector_reaches_the_requested_state_under_ev
 #[test]
 fn a_permission_of_the_previous_tag_is_never_taken_for_that_of_the_new_one() {
     for choice in [None, Some("new-tag=keeps-preview"), Some("new-tag=resets-preview")] {
-        let mut variant = Variant::default();
-        if let Some(choice) = choice {
-            variant.set(choice).expect(choice);
-        }
-        let (simulation, result) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
-            simulation.logging = true;
-            simulation.choose(variant);
+        let (simulation, log) = played(choice, async |simulation: &mut Simulation| {
             simulation.start(0, 0);
             let plan = Plan { previewable: true, ..Plan::default() };
             simulation.plan(plan);
@@ -144,10 +129,7 @@ fn a_permission_of_the_previous_tag_is_never_taken_for_that_of_the_new_one() {
             simulation.change_staged_elsewhere(StagedChange::Bump, 0);
             simulation.quiet_for_long().await
         });
-        let log = simulation.log.join("\n");
-        assert_eq!(result, Ok(()), "{choice:?}\n{log}");
-        let previews = simulation.checker.counts.get("previews").copied();
-        assert_eq!(previews, Some(2), "{choice:?}: one for each tag\n{log}");
+        assert_eq!(simulation.checker.counted("previews"), 2, "one for each tag\n{log}");
     }
 }
 
@@ -156,13 +138,7 @@ fn a_permission_of_the_previous_tag_is_never_taken_for_that_of_the_new_one() {
 #[test]
 fn a_publication_that_failed_unobserved_is_not_sent_again() {
     for choice in [None, Some("versions=status"), Some("read-lag=20s")] {
-        let mut variant = Variant::default();
-        if let Some(choice) = choice {
-            variant.set(choice).expect(choice);
-        }
-        let (simulation, result) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
-            simulation.logging = true;
-            simulation.choose(variant);
+        let (simulation, log) = played(choice, async |simulation: &mut Simulation| {
             simulation.start(0, 0);
             simulation.plan(Plan { tag: 3, publish: 1, ..Plan::default() });
             simulation.quiet_for_long().await?;
@@ -175,10 +151,7 @@ fn a_publication_that_failed_unobserved_is_not_sent_again() {
             simulation.pass(Duration::from_mins(1)).await;
             simulation.quiet_for_long().await
         });
-        let log = simulation.log.join("\n");
-        assert_eq!(result, Ok(()), "{choice:?}\n{log}");
-        let count = |what: &str| simulation.checker.counts.get(what).copied().unwrap_or_default();
-        let done = ["publishes", "publishes whose answer was lost before"].map(count);
-        assert_eq!(done, [2, 0], "{choice:?}\n{log}");
+        let done = ["publishes", "publishes whose answer was lost before"].map(|what| simulation.checker.counted(what));
+        assert_eq!(done, [2, 0], "{log}");
     }
 }

@@ -59,18 +59,14 @@ pub(crate) struct StagedHistory {
     steps: Vec<StagedStep>,
 }
 
-fn variant(choices: &[usize]) -> Variant {
-    let mut variant = Variant::default();
-    for choice in choices {
-        let choice = CHOICES[*choice % CHOICES.len()];
-        variant.set(choice).expect(choice);
-    }
-    variant
-}
-
 impl Simulation {
-    /// Sets how the remote interprets the contract.
-    pub(crate) fn choose(&mut self, variant: Variant) {
+    /// Sets how the remote interprets the contract: choices of `--variant` of the dev server, and otherwise the friendliest
+    /// reading.
+    pub(crate) fn choose<'a>(&mut self, choices: impl IntoIterator<Item = &'a str>) {
+        let mut variant = Variant::default();
+        for choice in choices {
+            variant.set(choice).expect(choice);
+        }
         self.checker.truth.lag = variant.read_lag + variant.redeploy_shows_old;
         self.checker.truth.trims = variant.normalise == Normalise::Trim;
         lock(&self.reach.remote).world.variant = variant;
@@ -99,7 +95,7 @@ impl Replay for StagedHistory {
     fn replay(&self, logging: bool) -> (Simulation, Result<(), String>) {
         simulate(self.order, Reading::default(), async |simulation| {
             simulation.logging = logging;
-            simulation.choose(variant(&self.choices));
+            simulation.choose(self.choices.iter().map(|choice| CHOICES[choice % CHOICES.len()]));
             simulation.skew(self.skew);
             simulation.start(0, 0);
             if let Some(plan) = self.first {

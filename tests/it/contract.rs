@@ -9,15 +9,15 @@ use clock::Clock;
 use connect_api::api::{DeploymentPaths, PageRequest};
 use connect_api::client_context::ClientContext;
 use connect_api::error::{Effect, Failure};
-use connect_api::hosts::AllowedHosts;
-use connect_api::http::{Authorities, Credentials, HttpConnect, Limits, Settings};
+use connect_api::http::{HttpConnect, Settings};
 use connect_api::model::{Deployment, DeploymentDraft, DeploymentStatus, DeploymentType, RedeployAction};
-use connect_api::{ConnectApi, ErrorCode, Rate, Selector};
+use connect_api::{ConnectApi, ErrorCode, Selector};
 use dev_server::{MASK, Options};
 use jiff::Timestamp;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
+use crate::client::remote::{no_hurry, settings};
 use crate::described::DevServer;
 
 /// Duration of a deployment.
@@ -38,35 +38,15 @@ impl Pair {
         let clock = Clock::stepped("2026-01-01T00:00:00Z".parse().expect("a time"));
         let options = Options { deploy_duration: DEPLOYING, ..options };
         let dev = DevServer::start(options, clock.clone()).await.expect("a dev server");
-        let hosts = AllowedHosts::parse(["http://127.0.0.1:*"]).expect("a host");
-        let endpoint = hosts.endpoint(&dev.url()).expect("an allowed URL");
-        let settings = Settings {
-            api_url: endpoint.clone(),
-            auth_url: endpoint,
-            project_key: "demo".into(),
-            deployment_paths,
-            credentials: Credentials {
-                client_id: "dev-client".into(),
-                client_secret: "dev-secret".to_owned().into(),
-                scopes: None,
-            },
-            requests_per_second: Rate::per_second(10_000),
-            limits: Limits::default(),
-            authorities: Authorities::default(),
-        };
+        let settings = Settings { deployment_paths, ..settings(&dev.url(), &dev.url()) };
         // The client uses the machine's clock: its rate limiter must not wait for a step.
         let client = HttpConnect::new(settings, ClientContext::plain(Clock::system())).expect("a client");
         Self { dev, clock, client }
     }
 
     async fn create(&self, key: &str) -> Deployment {
-        self.client.create(&draft(key), soon()).await.expect("the create is accepted")
+        self.client.create(&draft(key), no_hurry()).await.expect("the create is accepted")
     }
-}
-
-/// Returns a time that is later than the end of the test.
-fn soon() -> Timestamp {
-    Timestamp::now() + Duration::from_hours(1)
 }
 
 fn draft(key: &str) -> DeploymentDraft {
@@ -116,17 +96,21 @@ async fn a_deployment_passes_its_lifecycle_between_client_and_dev_server() {
     let page = client.deployments(PageRequest { limit: 100, offset: 0 }).await.expect("a page");
     assert_eq!((page.total, page.results[0].id.as_str()), (1, created.id.as_str()));
 
-    let again = client.redeploy(&id, live.version, &values("debug"), soon()).await.expect("accepted").expect("there");
+    let again =
+        client.redeploy(&id, live.version, &values("debug"), no_hurry()).await.expect("accepted").expect("there");
     assert!(again.version > live.version && again.status.is_busy());
     clock.step(DEPLOYING);
     let redeployed = client.deployment(&key).await.expect("an answer").expect("it is there");
     assert_eq!(redeployed.applications[0].standard_configuration[0].value, "debug");
 
-    let leaving = client.undeploy(&id, soon()).await.expect("accepted").expect("it is there");
+    let leaving = client.undeploy(&id, no_hurry()).await.expect("accepted").expect("it is there");
     assert_eq!(leaving.status, DeploymentStatus::Undeploying);
     clock.step(DEPLOYING);
     assert!(client.deployment(&id).await.expect("an answer").is_none());
-    assert!(client.undeploy(&id, soon()).await.expect("an answer").is_none(), "a missing deployment is not an error");
+    assert!(
+        client.undeploy(&id, no_hurry()).await.expect("an answer").is_none(),
+        "a missing deployment is not an error"
+    );
 }
 
 #[tokio::test]
@@ -135,7 +119,7 @@ async fn the_paths_without_a_project_behave_the_same() {
     let created = pair.create("tax").await;
     pair.clock.step(DEPLOYING);
     let key = Selector::Key("tax".into());
-    pair.client.redeploy(&key, created.version, &values("warn"), soon()).await.expect("accepted").expect("there");
+    pair.client.redeploy(&key, created.version, &values("warn"), no_hurry()).await.expect("accepted").expect("there");
     let counts = pair.dev.counts();
     assert_eq!((counts["createDeploymentUnscoped"], counts["updateDeploymentByKeyUnscoped"]), (1, 1), "{counts:?}");
 }
@@ -149,9 +133,9 @@ async fn refusals_arrive_with_their_codes() {
     unknown.configurations[0].standard_configuration[0].key = "LOG_LEVLE".into();
     let mut missing = draft("other");
     missing.connector.key = Some("no-such".into());
-    let create = async |draft: &DeploymentDraft| pair.client.create(draft, soon()).await.expect_err("refused");
+    let create = async |draft: &DeploymentDraft| pair.client.create(draft, no_hurry()).await.expect_err("refused");
     let redeploy =
-        async |version| pair.client.redeploy(&id, version, &values("info"), soon()).await.expect_err("refused");
+        async |version| pair.client.redeploy(&id, version, &values("info"), no_hurry()).await.expect_err("refused");
     let rows = [
         ("key taken", create(&draft("tax")).await, ErrorCode::DuplicateField),
         ("unknown key", create(&unknown).await, ErrorCode::DeploymentUnknownApplicationConfigurationKey),

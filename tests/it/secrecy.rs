@@ -4,8 +4,7 @@ use std::process::Command;
 
 use connect_api::Rate;
 use connect_api::api::DeploymentPaths;
-use connect_api::hosts::AllowedHosts;
-use connect_api::http::{self, Authorities, Credentials, Limits};
+use connect_api::http::{self, Credentials};
 use connect_api::mask::Masker;
 use connect_api::model::{Deployment, DeploymentDraft, RedeployAction, SecuredValue};
 use connect_operator::crd;
@@ -21,6 +20,8 @@ use dev_server::Catalogue;
 use secrecy::{SecretSlice, SecretString};
 use serde_json::{Value, json};
 
+use crate::client::remote::settings;
+
 const SECRET: &str = "canary-value";
 /// The same as a list of bytes, as `Debug` formats it.
 const BYTES: &str = "99, 97, 110, 97, 114, 121";
@@ -31,9 +32,7 @@ fn secret() -> SecretString {
 
 #[test]
 fn debug_of_types_with_secrets_shows_none() {
-    let endpoint = AllowedHosts::default().endpoint("https://connect.x.commercetools.com").expect("allowed");
     let credentials = Credentials { client_id: "id".into(), client_secret: secret(), scopes: None };
-    let rate = Rate::per_second(1);
     let configuration = json!({"applicationName": "service", "securedConfiguration": [{"key": "A", "value": SECRET}]});
     let draft = json!({"connector": {"key": "c"}, "region": "r", "configurations": [configuration]});
     let record = json!({"id": "1", "version": 1, "status": "Queued", "applications": [configuration]});
@@ -50,16 +49,7 @@ fn debug_of_types_with_secrets_shows_none() {
             "settings of a client",
             format!(
                 "{:#?}",
-                http::Settings {
-                    api_url: endpoint.clone(),
-                    auth_url: endpoint,
-                    project_key: "demo".into(),
-                    deployment_paths: DeploymentPaths::Project,
-                    credentials: credentials.clone(),
-                    requests_per_second: rate,
-                    limits: Limits::default(),
-                    authorities: Authorities::default(),
-                }
+                http::Settings { credentials: credentials.clone(), ..settings("http://127.0.0.1", "http://127.0.0.1") }
             ),
         ),
         (
@@ -74,7 +64,7 @@ fn debug_of_types_with_secrets_shows_none() {
                     client_id: "id".into(),
                     client_secret: secret(),
                     scopes: None,
-                    requests_per_second: rate,
+                    requests_per_second: Rate::per_second(1),
                 }
             ),
         ),

@@ -10,7 +10,7 @@ mod pauses;
 mod proxy;
 mod refusals;
 mod registry;
-mod remote;
+pub(crate) mod remote;
 mod secrets;
 mod tls;
 mod tokens;

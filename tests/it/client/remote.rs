@@ -187,7 +187,8 @@ pub(super) fn endpoint(url: &str) -> Endpoint {
     hosts.endpoint(url).expect("an allowed URL")
 }
 
-pub(super) fn settings(api_url: &str, auth_url: &str) -> Settings {
+/// Settings of a client whose calls are hardly limited.
+pub(crate) fn settings(api_url: &str, auth_url: &str) -> Settings {
     Settings {
         api_url: endpoint(api_url),
         auth_url: endpoint(auth_url),
@@ -211,7 +212,7 @@ pub(super) fn stepped() -> (Clock, Timestamp) {
 }
 
 /// Returns a time that is later than the end of the test.
-pub(super) fn no_hurry() -> Timestamp {
+pub(crate) fn no_hurry() -> Timestamp {
     Timestamp::now() + Duration::from_hours(1)
 }
 

@@ -24,7 +24,7 @@ impl Pair {
     async fn change(&self, old: &ConnectorStaged, actions: Vec<ConnectorUpdateAction>) -> ConnectorStaged {
         let update = ConnectorUpdate { version: old.version, actions };
         let selector = Selector::Id(old.id.clone());
-        self.client.update(&selector, &update, soon()).await.expect("accepted").expect("it is there")
+        self.client.update(&selector, &update, no_hurry()).await.expect("accepted").expect("it is there")
     }
 
     async fn later(&self, id: &Selector) -> ConnectorStaged {
@@ -38,7 +38,7 @@ async fn a_staged_connector_is_previewed_certified_found_and_discarded() {
     let pair = Pair::start(DeploymentPaths::Project).await;
     let (client, key) = (&pair.client, Selector::Key("mine".into()));
     assert!(client.staged(&key).await.expect("an answer").is_none(), "it does not exist yet");
-    let created = client.stage(&staged("mine", "1.0.0"), soon()).await.expect("it is created");
+    let created = client.stage(&staged("mine", "1.0.0"), no_hurry()).await.expect("it is created");
     assert_eq!((&created.status, &created.is_previewable), (&ConnectorStatus::Draft, &IsPreviewable::NeverAsked));
     let id = Selector::Id(created.id.clone());
 
@@ -63,11 +63,11 @@ async fn a_staged_connector_is_previewed_certified_found_and_discarded() {
     let ours: Vec<_> = found.iter().filter(|found| found.key.as_deref() == Some("mine")).collect();
     assert!(ours.len() == 1 && ours[0].certified && ours[0].version == 1, "{found:?}");
 
-    let discarded = client.discard(&key, soon()).await.expect("accepted").expect("it was there");
+    let discarded = client.discard(&key, no_hurry()).await.expect("accepted").expect("it was there");
     assert_eq!(discarded.id, created.id);
     for choice in ["body", "empty"] {
         pair.dev.world().variant.set(&format!("delete-not-found={choice}")).expect("it is a choice");
-        assert!(client.discard(&key, soon()).await.expect("an answer").is_none(), "gone is not an error");
+        assert!(client.discard(&key, no_hurry()).await.expect("an answer").is_none(), "gone is not an error");
     }
     assert!(client.connector(&key).await.expect("an answer").is_none());
 }
@@ -76,14 +76,14 @@ async fn a_staged_connector_is_previewed_certified_found_and_discarded() {
 async fn refusals_of_the_registry_reach_the_client_with_their_codes() {
     let pair = Pair::start(DeploymentPaths::Project).await;
     let client = &pair.client;
-    let created = client.stage(&staged("mine", "1.0.0"), soon()).await.expect("it is created");
+    let created = client.stage(&staged("mine", "1.0.0"), no_hurry()).await.expect("it is created");
     for (key, tag, status, code) in [
         ("mine", "1.0.0", 400, ErrorCode::DuplicateField),
         ("other", "9.9.9", 422, ErrorCode::GitRepositoryNotReachable),
         ("other", "0.1.0-empty", 400, ErrorCode::ConnectorSpecificationFileNotFound),
         ("other", "0.2.0-broken", 400, ErrorCode::ConnectorSpecificationFileNotValid),
     ] {
-        let error = client.stage(&staged(key, tag), soon()).await.expect_err(tag);
+        let error = client.stage(&staged(key, tag), no_hurry()).await.expect_err(tag);
         assert_eq!(error.failure, Failure::Answered { status, codes: vec![code] }, "{tag}");
     }
     let id = Selector::Id(created.id.clone());
@@ -94,7 +94,7 @@ async fn refusals_of_the_registry_reach_the_client_with_their_codes() {
         (created.version + 1, 400, ErrorCode::ConnectorStagedInCertification),
     ] {
         let update = ConnectorUpdate { version, actions: publish() };
-        let error = client.update(&id, &update, soon()).await.expect_err("it is being published");
+        let error = client.update(&id, &update, no_hurry()).await.expect_err("it is being published");
         assert_eq!(error.failure, Failure::Answered { status, codes: vec![code] });
     }
 }

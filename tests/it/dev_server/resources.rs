@@ -1,7 +1,5 @@
 //! Extensions and Subscriptions that the scripts of connectors create: what is readable of them, and for whom.
 
-use std::time::Duration;
-
 use dev_server::Options;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -21,8 +19,8 @@ async fn deploying() -> (Caller, String) {
 }
 
 async fn statuses(caller: &Caller) -> [u16; 2] {
-    let extension = caller.call(Method::GET, EXTENSION, None).await.0;
-    let subscription = caller.call(Method::GET, SUBSCRIPTION, None).await.0;
+    let extension = caller.get(EXTENSION).await.0;
+    let subscription = caller.get(SUBSCRIPTION).await.0;
     [extension.as_u16(), subscription.as_u16()]
 }
 
@@ -31,18 +29,28 @@ async fn control(caller: &Caller, method: Method, path: &str, body: &Value) {
     assert!(status.is_success(), "{path}: {answer}");
 }
 
+/// Redeploys it, with or without scripts, and passes the time that this takes.
+async fn redeploy(caller: &Caller, id: &str, skip: bool) {
+    let path = format!("/demo/deployments/{id}");
+    let (_, deployment) = caller.get(&path).await;
+    let redeploy = json!({"version": deployment["version"], "actions": [{"action": "redeploy", "skipScripts": skip}]});
+    let (status, body) = caller.post(&path, &redeploy).await;
+    assert_eq!(status, 201, "{body}");
+    caller.step(5);
+}
+
 #[tokio::test]
 async fn scripts_create_resources_that_point_to_the_deployment_and_remove_them_with_it() {
     let (caller, id) = deploying().await;
     assert_eq!(statuses(&caller).await, [404, 404], "the scripts run at the end");
-    caller.server.clock().step(Duration::from_secs(5));
-    let (_, deployment) = caller.call(Method::GET, &format!("/demo/deployments/{id}"), None).await;
-    let (status, extension) = caller.call(Method::GET, EXTENSION, None).await;
+    caller.step(5);
+    let (_, deployment) = caller.get(&format!("/demo/deployments/{id}")).await;
+    let (status, extension) = caller.get(EXTENSION).await;
     assert_eq!(status, 200, "{extension}");
     let url = extension["destination"]["url"].as_str().expect("a URL");
     assert!(url.starts_with(deployment["applications"][0]["url"].as_str().expect("a URL")), "{url}");
     assert_eq!((&extension["key"], &extension["destination"]["type"]), (&json!("demo-intake"), &json!("HTTP")));
-    let (status, subscription) = caller.call(Method::GET, SUBSCRIPTION, None).await;
+    let (status, subscription) = caller.get(SUBSCRIPTION).await;
     assert_eq!(status, 200, "{subscription}");
     let there = &subscription["destination"];
     let topic = format!(
@@ -54,7 +62,7 @@ async fn scripts_create_resources_that_point_to_the_deployment_and_remove_them_w
 
     caller.call(Method::DELETE, &format!("/demo/deployments/{id}"), None).await;
     assert_eq!(statuses(&caller).await, [200, 200], "they exist as long as the deployment");
-    caller.server.clock().step(Duration::from_secs(5));
+    caller.step(5);
     assert_eq!(statuses(&caller).await, [404, 404]);
 }
 
@@ -63,23 +71,20 @@ async fn what_scripts_do_can_be_chosen_and_changed() {
     let (caller, id) = deploying().await;
     let path = format!("/_dev/deployments/{id}");
     control(&caller, Method::POST, &path, &json!({"action": "planResources", "creation": "Omitted"})).await;
-    caller.server.clock().step(Duration::from_secs(5));
+    caller.step(5);
     assert_eq!(statuses(&caller).await, [404, 404], "omitted silently");
-    let (_, deployment) = caller.call(Method::GET, &format!("/demo/deployments/{id}"), None).await;
+    let (_, deployment) = caller.get(&format!("/demo/deployments/{id}")).await;
     assert_eq!(deployment["status"], "Deployed");
 
     control(&caller, Method::POST, &path, &json!({"action": "createResources", "creation": "Elsewhere"})).await;
-    let (_, extension) = caller.call(Method::GET, EXTENSION, None).await;
+    let (_, extension) = caller.get(EXTENSION).await;
     assert_eq!(extension["destination"]["url"], "https://elsewhere.example/check");
-    let (_, all) = caller.call(Method::GET, "/_dev/resources", None).await;
+    let (_, all) = caller.get("/_dev/resources").await;
     assert_eq!(all.as_array().map(Vec::len), Some(2), "{all}");
 
     control(&caller, Method::POST, &path, &json!({"action": "planResources", "creation": null})).await;
-    let redeploy = json!({"version": deployment["version"], "actions": [{"action": "redeploy"}]});
-    let (status, body) = caller.call(Method::POST, &format!("/demo/deployments/{id}"), Some(&redeploy)).await;
-    assert_eq!(status, 201, "{body}");
-    caller.server.clock().step(Duration::from_secs(5));
-    let (_, extension) = caller.call(Method::GET, EXTENSION, None).await;
+    redeploy(&caller, &id, false).await;
+    let (_, extension) = caller.get(EXTENSION).await;
     assert_ne!(extension["destination"]["url"], "https://elsewhere.example/check", "the script corrected it");
     assert_eq!(extension["version"], 2);
     let removed = json!({"project": "demo", "type": "Extension", "key": "demo-intake"});
@@ -97,15 +102,10 @@ async fn a_redeploy_without_scripts_and_a_failure_create_nothing() {
         &json!({"action": "planOutcome", "outcome": {"fails": true}}),
     )
     .await;
-    caller.server.clock().step(Duration::from_secs(5));
+    caller.step(5);
     assert_eq!(statuses(&caller).await, [404, 404]);
     for (skip, expected) in [(true, [404, 404]), (false, [200, 200])] {
-        let (_, deployment) = caller.call(Method::GET, &format!("/demo/deployments/{id}"), None).await;
-        let redeploy =
-            json!({"version": deployment["version"], "actions": [{"action": "redeploy", "skipScripts": skip}]});
-        let (status, body) = caller.call(Method::POST, &format!("/demo/deployments/{id}"), Some(&redeploy)).await;
-        assert_eq!(status, 201, "{body}");
-        caller.server.clock().step(Duration::from_secs(5));
+        redeploy(&caller, &id, skip).await;
         assert_eq!(statuses(&caller).await, expected, "skipScripts: {skip}");
     }
 }
@@ -113,7 +113,7 @@ async fn a_redeploy_without_scripts_and_a_failure_create_nothing() {
 #[tokio::test]
 async fn each_kind_needs_its_scope() {
     let (mut caller, _) = deploying().await;
-    caller.server.clock().step(Duration::from_secs(5));
+    caller.step(5);
     for (scope, expected) in [
         ("manage_project:demo", [200, 200]),
         ("manage_extensions:demo", [200, 403]),

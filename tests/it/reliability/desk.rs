@@ -11,8 +11,7 @@ use std::time::Duration;
 use clock::{Clock, between};
 use connect_api::api::DeploymentPaths;
 use connect_api::client_context::ClientContext;
-use connect_api::hosts::AllowedHosts;
-use connect_api::http::{self, Authorities, Credentials, HttpConnect, Limits};
+use connect_api::http::{self, HttpConnect, Limits};
 use connect_api::model::Deployment;
 use connect_api::{ApiError, CommerceApi, ConnectApi, Rate, Selector};
 use connect_operator::crd::ConnectorDeployment;
@@ -46,6 +45,7 @@ use tokio::sync::mpsc::unbounded_channel;
 
 use super::faults::{Fault, How};
 use crate::addresses;
+use crate::client::remote::settings;
 use crate::described::DevServer;
 use crate::patience::brief;
 
@@ -161,22 +161,7 @@ impl Desk {
         // Nobody else gets the port while it refuses connections.
         let listener = TcpListener::from_std(addresses::listener()).unwrap();
         let dev = DevServer::start_on(listener, options.clone(), theirs).await.unwrap();
-        let hosts = AllowedHosts::parse(["http://127.0.0.1:*"]).unwrap();
-        let rate = Rate::per_second(10_000);
-        let settings = http::Settings {
-            api_url: hosts.endpoint(&dev.url()).unwrap(),
-            auth_url: hosts.endpoint(&dev.url()).unwrap(),
-            project_key: "demo".into(),
-            deployment_paths: paths,
-            credentials: Credentials {
-                client_id: "dev-client".into(),
-                client_secret: "dev-secret".into(),
-                scopes: None,
-            },
-            requests_per_second: rate,
-            limits,
-            authorities: Authorities::default(),
-        };
+        let settings = http::Settings { deployment_paths: paths, limits, ..settings(&dev.url(), &dev.url()) };
         let client = Arc::new(HttpConnect::new(settings, ClientContext::plain(clock.clone())).unwrap());
         let (enqueue, _) = unbounded_channel();
         let metrics = Metrics::new(clock.now());
@@ -189,7 +174,7 @@ impl Desk {
             client_id: "dev-client".into(),
             client_secret: "dev-secret".into(),
             scopes: None,
-            requests_per_second: rate,
+            requests_per_second: Rate::per_second(10_000),
         };
         let remote = remotes.claim(&ObjectRef::project("shop", "shop"), &claimed).unwrap();
         // Nobody enters before the project has answered.

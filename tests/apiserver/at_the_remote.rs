@@ -1,10 +1,9 @@
 //! What the remote of a shop has: deployments, and the calls that it received.
 
-use connect_api::model::{Deployment, DeploymentDraft, DeploymentStatus};
+use connect_api::model::{Deployment, DeploymentDraft};
 use dev_server::{Catalogue, DevServer};
-use serde_json::json;
 
-use crate::shop::{NAME, Shop};
+use crate::prelude::*;
 
 impl Shop {
     /// The deployments of the remote.

@@ -7,22 +7,20 @@ use std::sync::Arc;
 use local_control_plane::{Assets, LocalCluster, Options};
 
 use crate::manifests::secret;
-use crate::patience::{in_time, patience};
+use crate::patience::patience;
+use crate::prelude::*;
 use crate::reported::is_for_its_generation;
-use crate::shop::CREDENTIALS;
 use crate::watching::{awaited, until_deleted};
-use connect_operator::crd::{self, ConnectorDeployment};
-use connect_operator::names;
+use connect_operator::crd;
 use connect_operator::operator::kinds::managed_kind::Object;
 use k8s_openapi::api::authorization::v1::SubjectAccessReview;
-use k8s_openapi::api::core::v1::{Namespace, Secret};
+use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule, Role};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{DeleteParams, DynamicObject, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::Resource;
+use kube::api::{DynamicObject, ObjectMeta};
 use kube::core::NamespaceResourceScope;
 use kube::runtime::conditions;
-use kube::{Api, Client, Resource, ResourceExt};
-use serde_json::{Value, json};
 use tokio::process::Command;
 use tokio::sync::OnceCell;
 

@@ -1,15 +1,7 @@
 //! The commands that read a project, with the credentials of a ConnectProject of the cluster.
 
-use std::time::Duration;
-
-use connect_operator::crd::ConnectorDeployment;
-use connect_operator::names;
-use kube::Api;
-use kube::api::{Patch, PatchParams};
-use serde_json::json;
-
+use crate::prelude::*;
 use crate::rules::{Leaping, QUIET};
-use crate::shop::{CREDENTIALS, PROJECT, Shop};
 use crate::verbs::run;
 
 async fn ask(shop: &Shop, what: &[&str], project: &str) -> (Option<i32>, String) {

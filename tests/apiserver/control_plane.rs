@@ -4,17 +4,14 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
-use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
-use kube::api::{ListParams, ObjectMeta, PostParams};
-use kube::{Api, Client};
+use kube::api::ObjectMeta;
 use local_control_plane::{Assets, LocalCluster, Options, versions};
 use rustix::process::{Pid, getpgid, getpgrp, test_kill_process};
 use tokio::sync::OnceCell;
 
-use crate::patience::in_time;
+use crate::prelude::*;
 
 /// Set for a test process that another test starts in order to kill it: it starts a cluster, prints it and waits.
 const TO_BE_KILLED: &str = "CONNECT_OPERATOR_TEST_TO_BE_KILLED";

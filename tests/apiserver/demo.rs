@@ -6,7 +6,6 @@
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
-use std::time::Duration;
 
 use local_control_plane::Assets;
 use rustix::process::{Pid, Signal, kill_process};
@@ -16,7 +15,7 @@ use tokio::net::TcpListener;
 use tokio::process::{Child, ChildStdout, Command};
 
 use crate::operators::until_line;
-use crate::patience::in_time;
+use crate::prelude::*;
 use crate::seen::get;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_connect-operator");

@@ -1,13 +1,10 @@
 //! Deletes a namespace with everything in it, as kube-controller-manager does, which a local cluster does not have:
 //! kind after kind, in any order, and the namespace itself once it is empty.
 
-use connect_operator::crd::{ConnectProject, ConnectorDeployment};
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::events::v1::Event;
-use kube::Api;
-use kube::api::{DeleteParams, ListParams, PostParams};
 
-use crate::shop::Shop;
+use crate::prelude::*;
 use crate::watching::until;
 
 /// A kind of object that a shop has.

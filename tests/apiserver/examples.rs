@@ -2,10 +2,8 @@
 //! server must accept each manifest unchanged, and each command must have the documented result. Its steps with a
 //! project and other pages are in `pages/`, folders of `examples/` in `gitops/`.
 
-use crate::cluster::Sandbox;
 use crate::manifests::documents;
-use crate::security::quick;
-use crate::shop::{Shop, fast};
+use crate::prelude::*;
 use crate::written::{Shell, blocks, commands, examples, root, section};
 
 #[tokio::test]

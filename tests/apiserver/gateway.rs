@@ -12,12 +12,11 @@ use connect_operator::operator::clients::cluster_access::Access;
 use connect_operator::operator::clients::kube_client::{self, Limits};
 use futures::stream;
 use http::{HeaderName, Method, StatusCode, Uri, header};
-use kube::{Client, Config};
-use serde_json::{Value, json};
+use kube::Config;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use crate::patience::in_time;
+use crate::prelude::*;
 use crate::unreliable::{refusal, until_changed};
 
 /// What becomes of a request.

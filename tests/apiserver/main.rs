@@ -23,6 +23,7 @@ mod manifests;
 mod operators;
 mod pages;
 mod plan;
+mod prelude;
 mod proxies;
 mod recording;
 mod reported;

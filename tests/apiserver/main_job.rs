@@ -1,9 +1,6 @@
 //! The main job on a real API server: from apply to live, a rotated Secret, an invalid value, and deletion.
 
-use serde_json::json;
-
-use crate::shop::state;
-use crate::shop::{SECRET, Shop};
+use crate::prelude::*;
 
 #[tokio::test]
 async fn from_apply_to_live_to_one_redeploy_to_a_readable_failure_and_to_nothing() {

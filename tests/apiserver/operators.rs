@@ -3,7 +3,6 @@
 use std::process::Stdio;
 use std::sync::Arc;
 
-use clock::Clock;
 use connect_api::ClientContext;
 use connect_api::hosts::AllowedHosts;
 use connect_api::http::{Authorities, Limits};
@@ -16,14 +15,12 @@ use connect_operator::operator::cluster::objects::secret;
 use connect_operator::operator::context::Settings;
 use connect_operator::operator::manager;
 use connect_operator::operator::values::digest::DigestKey;
-use kube::Client;
 use tokio::io::{AsyncBufRead, Lines};
 use tokio::process::Command;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::cluster::Sandbox;
-use crate::patience::in_time;
+use crate::prelude::*;
 
 /// The factories of HTTP clients for remotes and frontends on this machine.
 pub(crate) fn http_factories(around: ClientContext) -> (HttpFactory, HttpActionFactory) {

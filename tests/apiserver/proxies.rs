@@ -4,15 +4,13 @@
 use std::process::Output;
 use std::sync::{Arc, Mutex};
 
-use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::process::Command;
 use tokio::task::JoinSet;
 
-use crate::cluster::Sandbox;
-use crate::patience::in_time;
+use crate::prelude::*;
 use crate::tls_listener;
 
 /// The name of the API server (RFC 6761: `.test` resolves nowhere).

@@ -6,19 +6,13 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use clock::Clock;
-use connect_operator::crd::ConnectorDeployment;
-use dev_server::Options;
 use http::{StatusCode, Uri, header};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use crate::manifests::with_spec;
-use crate::shop::{NAME, Shop};
-use crate::trouble::until_reported_with;
+use crate::prelude::*;
 
 /// How texts are changed on their way.
 #[derive(Clone, Copy)]

@@ -1,31 +1,19 @@
 //! The rights of the operator's account, and what a user of one namespace can reach through it: nothing of another
 //! namespace.
 
-use std::time::Duration;
-
-use clock::Clock;
 use connect_api::Fence;
-use connect_operator::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use connect_operator::leader::{Election, LeaseName, Scope, Timing};
-use connect_operator::names;
 use connect_operator::operator::clients::served_crds;
 use connect_operator::operator::cluster::objects::digest_key;
-use dev_server::Options;
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::events::v1::Event;
-use kube::api::ListParams;
+use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Api, Client, Config, ResourceExt};
 use secrecy::SecretString;
-use serde_json::{Value, json};
 
-use crate::checks::{CHECK, check};
-use crate::cluster::Sandbox;
-use crate::manifests::{deployment, documents, project, with_spec};
+use crate::manifests::{deployment, documents, project};
 use crate::operators::{self, Running};
-use crate::patience::{in_time, timeout_option};
-use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop, fast, state};
-use crate::staged::{KIT, kit};
+use crate::patience::timeout_option;
+use crate::prelude::*;
 
 const PAGE: &str = include_str!("../../docs/security.md");
 

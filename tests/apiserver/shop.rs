@@ -2,12 +2,9 @@
 //! ConnectProject, and a ConnectorDeployment with a Secret.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use clock::Clock;
 use connect_api::ClientContext;
 use connect_api::http::Limits;
-use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::leader::Scope;
 use connect_operator::metrics::Metrics;
 use connect_operator::operator::clients::action_factory::ActionFactory;
@@ -17,19 +14,15 @@ use connect_operator::operator::cluster::objects::secret;
 use connect_operator::operator::kinds::managed_kind::Object;
 use connect_operator::operator::remote::ConnectFactory;
 use connect_operator::operator::values::digest::DigestKey;
-use dev_server::{DevServer, Options};
-use k8s_openapi::api::core::v1::ConfigMap;
+use dev_server::DevServer;
 use k8s_openapi::api::events::v1::Event;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::Resource;
 use kube::core::NamespaceResourceScope;
-use kube::{Api, Client, Resource};
 use serde::Serialize;
-use serde_json::{Value, json};
 
-use crate::cluster::Sandbox;
 use crate::operators::{self, Running};
-use crate::patience::in_time;
-use crate::reported::{is_for_its_generation, reason};
+use crate::prelude::*;
+use crate::reported::is_for_its_generation;
 use crate::unreliable;
 use crate::watching::{awaited, until};
 use connect_operator::operator::deployment::persisted::PersistedState;

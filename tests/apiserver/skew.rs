@@ -2,19 +2,13 @@
 
 use std::process::Stdio;
 
-use clock::Clock;
-use connect_operator::crd::{self, ConnectorDeployment};
+use connect_operator::crd;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::Api;
-use kube::api::{DynamicObject, Patch, PatchParams};
-use serde_json::{Value, json};
+use kube::api::DynamicObject;
 use tokio::io::{AsyncBufReadExt, BufReader};
 
-use crate::cluster::Sandbox;
-use crate::manifests::named;
 use crate::operators;
-use crate::security::quick;
-use crate::shop::{Shop, state};
+use crate::prelude::*;
 
 /// The CRDs of this version, with a change to the schema of one kind.
 fn changed(kind: &str, change: impl Fn(&mut Value)) -> Vec<CustomResourceDefinition> {

@@ -3,18 +3,15 @@
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use axum::body::Body;
-use clock::Clock;
 use futures::{StreamExt as _, future};
 use http::{Method, Request, Response, StatusCode, Uri, header};
-use kube::Client;
 use kube::core::Status;
 use tokio::sync::watch;
 use tower::BoxError;
 
-use crate::patience::in_time;
+use crate::prelude::*;
 
 /// Watches of an operator in one namespace.
 pub(crate) const WATCHES: u64 = 6;

@@ -1,10 +1,8 @@
 //! `wait`, as a process: its exit codes and its output.
 
-use serde_json::json;
-
 use crate::patience::brief;
+use crate::prelude::*;
 use crate::rules::level;
-use crate::shop::Shop;
 use crate::verbs::run;
 
 async fn wait(shop: &Shop, arguments: &[&str]) -> (Option<i32>, String) {

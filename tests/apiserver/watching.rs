@@ -2,15 +2,14 @@
 
 use std::fmt::Debug;
 use std::pin::pin;
-use std::time::Duration;
 
 use futures::StreamExt as _;
+use kube::Resource;
 use kube::runtime::wait::Condition;
 use kube::runtime::{WatchStreamExt as _, watcher};
-use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
 
-use crate::patience::in_time;
+use crate::prelude::*;
 
 /// How often it is looked.
 const LOOK: Duration = Duration::from_millis(20);

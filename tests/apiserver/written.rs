@@ -7,8 +7,7 @@ use std::path::Path;
 use tempfile::TempDir;
 use tokio::process::Command;
 
-use crate::patience::in_time;
-use crate::shop::Shop;
+use crate::prelude::*;
 
 /// The default address of the dev server, which the pages use.
 pub(crate) const USUAL: &str = "http://127.0.0.1:8787";

@@ -1,10 +1,8 @@
 //! Whether the API server accepts what the chart renders: each manifest with strict field validation, and each pod in a
 //! namespace that enforces the Pod Security Standard `restricted`.
 
-use serde_json::{Value, json};
-
-use crate::cluster::Sandbox;
 use crate::helm::{self, identity};
+use crate::prelude::*;
 
 /// The sets of values whose rendered manifests are committed.
 const SETS: [&str; 3] = ["default", "one-namespace", "everything"];

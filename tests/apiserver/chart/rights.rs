@@ -4,17 +4,13 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use clock::Clock;
 use connect_operator::crd;
 use http::{Method, Request, StatusCode, Uri};
-use kube::Client;
-use serde_json::Value;
 use tower::BoxError;
 
-use crate::cluster::Sandbox;
 use crate::helm;
-use crate::security::{a_whole_lifecycle, client_of, quick};
-use crate::shop::Shop;
+use crate::prelude::*;
+use crate::security::{a_whole_lifecycle, client_of};
 
 /// Granted rights that these tests do not use, each with the reason.
 const UNSEEN: [(&str, &str); 9] = [

@@ -1,13 +1,10 @@
 //! Conditions after unexpected responses: bounded, without secrets, and without a repeated write.
 
-use connect_operator::crd::{ActionCheck, CheckOutcome};
-use dev_server::{ActionFile, Fault, FaultAnswer, Options};
-use serde_json::json;
+use connect_operator::crd::CheckOutcome;
+use dev_server::ActionFile;
 
-use super::{CHECK, check, last_call, outcome, reading, until_reason};
-use crate::manifests::with_spec;
-use crate::reported::{has, message};
-use crate::shop::{Shop, fast};
+use super::{last_call, outcome, reading, until_reason};
+use crate::prelude::*;
 
 /// Makes every call of the action receive this response.
 async fn failing(answer: FaultAnswer, writes: bool, change: serde_json::Value) -> (Shop, ActionCheck) {

@@ -1,15 +1,7 @@
 //! What users request beside the spec of a call: a rerun, a suspension, and a frontend from the project.
 
-use connect_operator::crd::{ActionCheck, ConnectProject};
-use connect_operator::names;
-use dev_server::Options;
-use kube::api::{Patch, PatchParams};
-use serde_json::{Value, json};
-
-use super::{CHECK, check, last_call, reading, until_reason};
-use crate::manifests::with_spec;
-use crate::reported::{has, message};
-use crate::shop::{PROJECT, Shop, fast};
+use super::{last_call, reading, until_reason};
+use crate::prelude::*;
 
 fn posts(shop: &Shop) -> u64 {
     shop.calls("writeFrontasticActionPost")

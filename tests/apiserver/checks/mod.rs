@@ -5,11 +5,9 @@ mod asked;
 mod once;
 mod refused;
 
-use connect_operator::crd::{ActionCheck, CheckOutcome, LastCall};
-use serde_json::{Value, json};
+use connect_operator::crd::{CheckOutcome, LastCall};
 
-use crate::manifests::with_spec;
-use crate::shop::Shop;
+use crate::prelude::*;
 
 pub(crate) const CHECK: &str = "add-to-cart";
 

@@ -1,22 +1,14 @@
 //! A POST or PUT is sent at most once for each cause, wherever the operator is killed; a GET is sent at its interval.
 
-use std::time::Duration;
-
-use clock::{Clock, later};
-use connect_operator::crd::{ActionCheck, CheckOutcome};
-use serde_json::json;
+use clock::later;
+use connect_operator::crd::CheckOutcome;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use super::{CHECK, check, last_call, outcome, reading, until_reason};
+use super::{last_call, outcome, reading, until_reason};
 use crate::addresses;
-use crate::manifests::with_spec;
-use crate::patience::in_time;
-use crate::reported::{has, message};
-use crate::security::quick;
-use crate::shop::{Shop, fast};
-use crate::trouble::pace::{FINE, meanwhile};
+use crate::prelude::*;
 use crate::unreliable::{Unreliable, Which, Wrong};
 use crate::watching::until;
 

@@ -1,11 +1,7 @@
 //! Checks that send nothing, because their spec is invalid or not allowed.
 
-use serde_json::json;
-
-use super::{check, until_reason};
-use crate::manifests::with_spec;
-use crate::reported::{has, message};
-use crate::shop::Shop;
+use super::until_reason;
+use crate::prelude::*;
 
 #[tokio::test]
 async fn a_host_that_is_not_allowed_is_not_called() {

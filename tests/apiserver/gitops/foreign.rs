@@ -5,13 +5,12 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use crate::cluster::Sandbox;
 use crate::go_tools;
-use crate::manifests::{documents, with_spec};
+use crate::manifests::documents;
 use crate::patience::timeout_option;
+use crate::prelude::*;
 use crate::written::root;
 
 /// CRDs that a Go module contains as files: the module, and the file in it.

@@ -2,12 +2,9 @@
 //! object.
 
 use serde::Deserialize;
-use serde_json::{Value, json};
 
-use crate::cluster::Sandbox;
 use crate::go_tools;
-use crate::security::quick;
-use crate::shop::{Shop, fast};
+use crate::prelude::*;
 
 mod argocd;
 mod differences;

@@ -1,11 +1,7 @@
 //! Who owns which field: users and their tools own the spec; the operator owns the status, its finalizer and one
 //! annotation.
 
-use connect_operator::names;
-use kube::api::{Patch, PatchParams};
-use serde_json::{Value, json};
-
-use crate::shop::{NAME, Shop};
+use crate::prelude::*;
 
 /// The fields that the platform team adds to every deployment.
 fn of_the_platform(interval: &str) -> Value {

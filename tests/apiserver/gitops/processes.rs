@@ -4,16 +4,13 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{DynamicObject, ListParams};
+use kube::api::DynamicObject;
 use kube::runtime::conditions;
-use kube::{Api, ResourceExt};
-use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
-use crate::cluster::Sandbox;
 use crate::go_tools;
-use crate::patience::in_time;
+use crate::prelude::*;
 use crate::watching::awaited;
 
 /// The version of a Go module that the tool `tool` requires, without the `v`.

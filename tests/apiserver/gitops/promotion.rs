@@ -1,14 +1,9 @@
 //! `examples/promotion/`: kubectl renders each stage, and it becomes live.
 
-use connect_operator::crd::{ConnectProject, ConnectorDeployment};
-use kube::Api;
-use kube::api::ListParams;
-use serde_json::{Value, json};
-
 use super::dev_server_of;
 use crate::manifests::documents;
 use crate::patience::timeout_option;
-use crate::shop::{NAME, SECRET};
+use crate::prelude::*;
 
 #[tokio::test]
 async fn each_stage_of_the_promotion_example_becomes_live_as_its_overlay_says() {

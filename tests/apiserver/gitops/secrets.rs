@@ -1,11 +1,8 @@
 //! Secrets that are created later than the resources that need them, as by External Secrets or Sealed Secrets.
 
-use serde_json::{Value, json};
-
 use super::{dev_server_of, foreign, seen_by};
 use crate::manifests::documents;
-use crate::reported::reason;
-use crate::shop::{CREDENTIALS, NAME, SECRET};
+use crate::prelude::*;
 
 #[tokio::test]
 async fn resources_wait_for_secrets_of_another_controller_and_continue_without_a_change() {

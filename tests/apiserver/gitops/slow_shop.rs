@@ -3,23 +3,16 @@
 
 use std::fmt::Debug;
 
-use clock::Clock;
-use connect_api::model::DeploymentStatus;
-use connect_operator::crd::{ConnectProject, ConnectorDeployment};
-use connect_operator::names;
-use dev_server::{DEPLOY_DURATION, Options, PlannedOutcome};
+use dev_server::{DEPLOY_DURATION, PlannedOutcome};
 use futures::StreamExt as _;
 use jiff::Timestamp;
+use kube::Resource;
 use kube::core::NamespaceResourceScope;
 use kube::runtime::watcher;
-use kube::{Api, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
 
 use super::ownership::only_its_own;
-use crate::cluster::Sandbox;
-use crate::patience::in_time;
-use crate::shop::{PROJECT, Shop};
+use crate::prelude::*;
 
 /// Files in a repository that contain the project and the deployment.
 pub(super) const PROJECT_FILE: &str = "shop/project.yaml";

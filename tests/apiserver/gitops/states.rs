@@ -2,10 +2,10 @@
 //! statuses.
 
 use connect_api::mask::Masker;
+use connect_operator::crd::ConnectProjectStatus;
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use connect_operator::crd::shared::{RemoteIdentity, UNSEEN};
 use connect_operator::crd::{ActionCheckStatus, DeletionPolicy};
-use connect_operator::crd::{ConnectProjectStatus, ConnectorStaged};
 use connect_operator::operator::check;
 use connect_operator::operator::deployment;
 use connect_operator::operator::deployment::status::Comparison;
@@ -16,9 +16,8 @@ use connect_operator::operator::reporting::observed_record::ObservedRecord;
 use connect_operator::operator::reporting::reason::{ConditionState, Reason};
 use connect_operator::operator::staged;
 use jiff::Timestamp;
-use serde_json::{Value, json};
 
-use crate::staged::kit;
+use crate::prelude::*;
 
 /// Kinds with a status of their own; a ClusterConnectProject has that of a ConnectProject.
 pub(crate) const KINDS: [&str; 4] = ["ConnectProject", "ConnectorDeployment", "ConnectorStaged", "ActionCheck"];

@@ -5,26 +5,19 @@
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use axum::body::Body;
-use clock::Clock;
 use connect_api::Fence;
 use connect_operator::leader::scope::Labels;
 use connect_operator::leader::{Election, LeaseName, Lost, Scope, Timing, fenced};
-use connect_operator::names;
 use http::{Request, Response};
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
-use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
-use kube::{Api, Client, ResourceExt};
-use serde_json::json;
+use kube::api::ObjectMeta;
 use tokio::task::JoinHandle;
 use tower::BoxError;
 
-use crate::cluster::Sandbox;
-use crate::patience::in_time;
+use crate::prelude::*;
 use crate::unreliable::{Unreliable, Which, Wrong};
 use crate::watching::awaited;
 

@@ -1,16 +1,9 @@
 //! Several installs in one namespace: each reconciles the share that its selector selects.
 
-use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::leader::Scope;
-use connect_operator::names;
-use kube::ResourceExt;
-use kube::api::{DeleteParams, Patch, PatchParams};
-use serde_json::{Value, json};
 
-use crate::cluster::Sandbox;
 use crate::operators::{self, Running};
-use crate::security::quick;
-use crate::shop::{NAME, PROJECT, Shop, fast};
+use crate::prelude::*;
 use crate::watching::{until, until_deleted};
 
 /// Starts an install whose own objects are in the namespace `home`, and that reconciles what the selector selects.

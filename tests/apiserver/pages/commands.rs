@@ -5,10 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use connect_operator::crd;
-use serde_json::Value;
 
 use super::blocks::{self, Block};
-use crate::cluster::Sandbox;
+use crate::prelude::*;
 use crate::shell::{self, Command};
 
 /// Common shell programs whose arguments are not checked.

@@ -2,16 +2,10 @@
 
 use std::path::Path;
 
-use connect_operator::crd::{ConnectProject, ConnectorDeployment};
-use kube::api::ListParams;
-use serde_json::json;
-
 use super::blocks::{self, Block};
-use crate::reported::has;
+use crate::prelude::*;
 use crate::rules::{Leaping, QUIET};
-use crate::security::quick;
 use crate::shell;
-use crate::shop::{CREDENTIALS, NAME, Shop, fast};
 use crate::written::{Shell, section};
 
 #[tokio::test]

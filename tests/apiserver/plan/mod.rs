@@ -9,17 +9,11 @@ mod wrong;
 
 use std::path::Path;
 
-use connect_operator::crd::{ConnectProject, ConnectorDeployment};
-use connect_operator::names;
-use k8s_openapi::api::core::v1::Secret;
-use kube::Api;
-use kube::api::{ListParams, Patch, PatchParams};
-use serde_json::{Value, json};
 use test_support::commands::with_input;
 use tokio::process::Command;
 
-use crate::manifests::{named, secret, with_spec};
-use crate::shop::{NAME, SECRET, Shop};
+use crate::manifests::secret;
+use crate::prelude::*;
 
 /// Secured values, which must never be printed.
 const TOKEN: &str = "first-token-of-the-shop";

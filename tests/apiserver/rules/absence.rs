@@ -1,14 +1,7 @@
 //! Rule 5: when a deployment counts as absent, and what follows.
 
-use std::time::Duration;
-
-use connect_api::model::DeploymentStatus;
-use dev_server::{Fault, FaultAnswer};
-use serde_json::json;
-
 use super::{Leaping, QUIET, QUIET_PERIOD, ready, state, status};
-use crate::manifests::named;
-use crate::trouble::pace::{FINE, meanwhile};
+use crate::prelude::*;
 
 /// After this time no effect of the last write is expected any more.
 const LATE: Duration = Duration::from_mins(5);

@@ -1,16 +1,9 @@
 //! Rules 2, 3, 13 and 20 for adoption: what may be adopted, when, and what follows.
 
-use std::time::Duration;
-
-use connect_api::model::{DeploymentStatus, RedeployAction};
-use connect_operator::names;
-use kube::ResourceExt;
-use serde_json::{Value, json};
+use connect_api::model::RedeployAction;
 
 use super::{DEPLOYING, Leaping, QUIET, is, is_accepted, level, message, ready, status};
-use crate::manifests::with_spec;
-use crate::shop::SECRET;
-use crate::shop::state;
+use crate::prelude::*;
 
 pub(super) fn adopting(level_wanted: &str) -> Value {
     let mut change = level(level_wanted);

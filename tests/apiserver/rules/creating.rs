@@ -1,19 +1,11 @@
 //! Rules 1 to 3: how a deployment is created, who owns it, and how it is found again.
 
-use std::time::Duration;
-
-use connect_operator::crd::ConnectorDeployment;
-use connect_operator::names;
 use connect_operator::operator::deployment::persisted::{OperationState, OperationType};
-use dev_server::{DevServer, Fault, FaultAnswer, Options};
-use kube::ResourceExt;
-use kube::api::PostParams;
-use serde_json::json;
+use dev_server::DevServer;
 
 use super::operations::answered_late;
 use super::{Leaping, QUIET, QUIET_PERIOD, is, is_accepted, level, message, operation, ready, status};
-use crate::shop::NAME;
-use crate::shop::state;
+use crate::prelude::*;
 
 #[tokio::test]
 async fn rule_01_a_create_is_stored_first_looked_up_twice_and_sent_once() {

@@ -1,20 +1,10 @@
 //! Rules 22 and 23: undeploying, orphaning, and a changed deletion policy in between.
 
-use std::time::Duration;
-
-use connect_api::model::DeploymentStatus;
-use connect_operator::names;
 use connect_operator::operator::deployment::decide::QUIET_PERIOD;
-use dev_server::{DeleteBusy, Fault, FaultAnswer, Options, Variant};
-use k8s_openapi::api::core::v1::Secret;
-use kube::ResourceExt;
-use kube::api::DeleteParams;
-use serde_json::json;
+use dev_server::DeleteBusy;
 
 use super::{DEPLOYING, Leaping, is_accepted, ready, status};
-use crate::manifests::{named, with_spec};
-use crate::shop::{CREDENTIALS, SECRET};
-use crate::trouble::pace::{COARSE, FINE, meanwhile};
+use crate::prelude::*;
 
 #[tokio::test]
 async fn rule_22_a_deletion_undeploys_first() {

@@ -1,16 +1,12 @@
 //! Rule 16, for values: what counts as drift, what is reported, and what `driftPolicy: Correct` sends. Rollbacks are
 //! in `versions.rs`.
 
-use std::time::Duration;
-
-use connect_api::model::{DeploymentStatus, RedeployAction};
-use connect_operator::crd::ConnectorDeployment;
-use connect_operator::names;
-use dev_server::{Options, PlannedOutcome, Shown, Variant};
-use serde_json::{Value, json};
+use connect_api::model::RedeployAction;
+use dev_server::{PlannedOutcome, Shown};
 
 use super::redeploying::{live_with, retrying};
 use super::{DEPLOYING, Leaping, condition, is, is_accepted, level, ready, status};
+use crate::prelude::*;
 
 /// Longer than the poll interval.
 const INTERVAL: Duration = Duration::from_mins(6);

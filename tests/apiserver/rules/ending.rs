@@ -1,20 +1,12 @@
 //! Rule 24, the namespace: it is deleted with everything in it; every deployment is undeployed, and nothing remains.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
-use connect_api::model::DeploymentStatus;
-use connect_operator::crd::ConnectorDeployment;
-use dev_server::{Call, DeleteBusy, Fault, FaultAnswer, Options, Variant};
-use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::ListParams;
-use serde_json::json;
+use dev_server::{Call, DeleteBusy};
 
 use super::{DEPLOYING, Leaping, ready};
 use crate::ending::{Content, SECRETS_FIRST};
-use crate::manifests::{named, with_spec};
-use crate::security::quick;
-use crate::shop::{NAME, PROJECT, Shop, fast};
+use crate::prelude::*;
 use crate::watching::until;
 
 /// Accepted DELETE calls, by path.

@@ -1,18 +1,8 @@
 //! Rule 4: several resources that claim one key of one remote project.
 
-use std::time::Duration;
-
-use connect_operator::crd::{ConnectProject, ConnectorDeployment};
-use connect_operator::names;
-use dev_server::{Fault, FaultAnswer};
-use kube::ResourceExt;
-use serde_json::{Value, json};
-
 use super::{DEPLOYING, Leaping, QUIET, QUIET_PERIOD, condition, is, is_accepted, level, message, ready, status};
-use crate::cluster::Sandbox;
-use crate::manifests::{self, with_spec};
-use crate::reported::reason;
-use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET};
+use crate::manifests;
+use crate::prelude::*;
 
 const KEY: &str = "tax-eu";
 

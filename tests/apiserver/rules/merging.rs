@@ -1,19 +1,12 @@
 //! Rule 8: a create names every application, and a redeploy removes no values.
 
-use std::time::Duration;
-
 use connect_api::model::{ApplicationType, DeclaredApplication, SecuredKey};
-use connect_operator::crd::ConnectorDeployment;
-use connect_operator::names;
-use dev_server::{
-    AddedApplications, ConnectorDefinition, Fault, FaultAnswer, Normalise, Options, PlannedOutcome, Variant,
-};
-use serde_json::{Value, json};
+use dev_server::{AddedApplications, ConnectorDefinition, Normalise, PlannedOutcome};
 
 use super::adopting::adopting;
 use super::versions::running;
 use super::{DEPLOYING, Leaping, condition, level, message, ready, status};
-use crate::shop::SECRET;
+use crate::prelude::*;
 
 /// The configuration of the application: plain values, and the Secret's key `token` for each of these secured keys.
 fn service(plain: &[(&str, &str)], secured: &[&str]) -> Value {

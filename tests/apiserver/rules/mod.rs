@@ -33,27 +33,18 @@ mod versions;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use clock::Clock;
-use connect_operator::crd::ConnectorDeployment;
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
-use connect_operator::names;
 use connect_operator::operator::deployment::persisted::{Operation, OperationState};
-use dev_server::Options;
 use futures::stream::{BoxStream, StreamExt};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::ResourceExt as _;
-use kube::api::{ListParams, WatchEvent, WatchParams};
-use serde_json::{Value, json};
+use kube::api::{WatchEvent, WatchParams};
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
-use crate::manifests::{named, with_spec};
-use crate::patience::{in_time, waits_long};
-use crate::shop::state;
-use crate::shop::{NAME, SECRET, Shop};
-use crate::trouble::pace::{COARSE, meanwhile};
+use crate::patience::waits_long;
+use crate::prelude::*;
 
 /// How long an operation takes at the remote.
 pub(crate) const DEPLOYING: Duration = Duration::from_secs(10);

@@ -1,16 +1,10 @@
 //! Rule 6: an operation from its start to its end, also if the operator is killed in the middle.
 
-use std::time::Duration;
-
-use connect_api::model::DeploymentStatus;
-use connect_operator::crd::ConnectorDeployment;
 use connect_operator::operator::deployment::persisted::OperationState;
-use dev_server::{BuildIds, Fault, FaultAnswer, Options, Variant};
-use serde_json::json;
+use dev_server::BuildIds;
 
 use super::{DEPLOYING, GATHER, Leaping, QUIET, QUIET_PERIOD, is, is_accepted, level, operation, ready, status};
-use crate::patience::in_time;
-use crate::shop::state;
+use crate::prelude::*;
 
 /// In milliseconds, longer than any test: the operator is killed before the response.
 pub(super) const FOR_EVER: u64 = 60_000;

@@ -1,19 +1,10 @@
 //! Rules 20 and 21: observing only, suspending, an unavailable remote, and no write without a change.
 
-use std::time::Duration;
-
-use connect_api::model::{DeploymentStatus, RedeployAction};
-use connect_operator::crd::ConnectorDeployment;
-use connect_operator::names;
-use dev_server::{Fault, FaultAnswer};
-use kube::ResourceExt;
-use serde_json::{Value, json};
+use connect_api::model::RedeployAction;
 
 use super::{DEPLOYING, GATHER, Leaping, is, is_accepted, level, message, ready, status};
-use crate::manifests::with_spec;
+use crate::prelude::*;
 use crate::reported::reason as reason_of;
-use crate::shop::state;
-use crate::trouble::pace::{FINE, meanwhile};
 
 fn observing() -> Value {
     json!({"managementPolicy": "ObserveOnly"})

@@ -1,23 +1,10 @@
 //! Rule 24, the project: it stays while anything uses it, and the operator keeps a copy of its credentials for as long.
 
-use std::time::Duration;
-
-use clock::Clock;
-use connect_operator::crd::{ConnectProject, ConnectorDeployment};
-use connect_operator::names;
-use dev_server::Options;
-use k8s_openapi::api::core::v1::Secret;
-use kube::ResourceExt;
-use kube::api::{DeleteParams, ObjectMeta};
-use serde_json::json;
+use kube::api::ObjectMeta;
 
 use super::{DEPLOYING, Leaping, ready};
 use crate::cluster::make_namespace;
-use crate::manifests::{named, with_spec};
-use crate::patience::in_time;
-use crate::reported::{message, reason};
-use crate::shop::{CREDENTIALS, PROJECT, Shop};
-use crate::trouble::pace::{FINE, meanwhile};
+use crate::prelude::*;
 use crate::watching::until_deleted;
 
 const GOOD: [(&str, &str); 2] = [("clientId", "dev-client"), ("clientSecret", "dev-secret")];

@@ -1,21 +1,11 @@
 //! Rules 17 to 19: Ready means applied, and who has to act when it is not true.
 
-use std::time::Duration;
-
 use connect_api::mask::LEFT_OUT;
 use connect_api::model::EntryType;
-use connect_operator::crd::ConnectorDeployment;
-use connect_operator::names;
-use dev_server::{Fault, FaultAnswer, Options, PlannedEntry, PlannedOutcome, Variant};
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::api::DeleteParams;
-use serde_json::json;
+use dev_server::{PlannedEntry, PlannedOutcome};
 
 use super::{DEPLOYING, GATHER, Leaping, condition, is, is_accepted, level, message, ready, status};
-use crate::manifests::{named, with_spec};
-use crate::shop::SECRET;
-use crate::shop::state;
-use crate::trouble::pace::{COARSE, FINE, meanwhile, pass};
+use crate::prelude::*;
 
 #[tokio::test]
 async fn rule_17_ready_is_true_only_for_what_is_applied_and_observed() {

@@ -1,19 +1,9 @@
 //! Rules 7 to 12: exactly one redeploy for each change, and none without.
 
-use std::time::Duration;
-
-use connect_operator::crd::ConnectorDeployment;
-use connect_operator::names;
-use dev_server::{Fault, FaultAnswer, Options, Partial, Shown, Variant};
-use k8s_openapi::api::core::v1::Secret;
-use kube::api::{Patch, PatchParams};
-use serde_json::{Value, json};
+use dev_server::{Partial, Shown};
 
 use super::{DEPLOYING, GATHER, History, Leaping, QUIET, QUIET_PERIOD, condition, is, level, ready, status};
-use crate::manifests::with_spec;
-use crate::shop::SECRET;
-use crate::shop::state;
-use crate::trouble::pace::{FINE, meanwhile};
+use crate::prelude::*;
 
 /// A deployment with every kind of value.
 fn pipeline(prefix: &str, schedule: &str, shop_name: &str) -> Value {

@@ -1,14 +1,8 @@
 //! Rule 3: a resource whose deployment is gone, and whose key another deployment has, goes on once that one is gone,
 //! too.
 
-use std::time::Duration;
-
-use connect_operator::names;
-use dev_server::Options;
-use serde_json::{Value, json};
-
 use super::{DEPLOYING, Leaping, QUIET, QUIET_PERIOD, is, is_accepted, level, status};
-use crate::trouble::pace::{COARSE, FINE, meanwhile};
+use crate::prelude::*;
 
 /// Longer than the poll interval, and the two reads that prove absence.
 const INTERVAL: Duration = Duration::from_mins(7);

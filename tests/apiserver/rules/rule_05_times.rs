@@ -1,16 +1,9 @@
 //! Rule 5: the times of the reads prove absence, and not the time at which something is concluded from them.
 
-use std::time::Duration;
-
 use connect_operator::crd::ConnectorDeploymentStatus;
-use connect_operator::names;
-use dev_server::{Fault, FaultAnswer};
-use serde_json::json;
 
-use crate::manifests::with_spec;
-use crate::shop::state;
+use crate::prelude::*;
 use crate::trouble::cluster::{left, shop, until_live};
-use crate::trouble::pace::{COARSE, FINE, SLOW, meanwhile, pass};
 use crate::unreliable::Hold;
 
 /// Its reads can be held back.

@@ -2,11 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use connect_operator::crd::ConnectorDeployment;
-use serde_json::Value;
-
-use crate::security::quick;
-use crate::shop::{NAME, SECRET, Shop, fast};
+use crate::prelude::*;
 
 /// Each text in a state that looks like a digest.
 fn digests(state: &Value, found: &mut BTreeSet<String>) {

@@ -1,16 +1,11 @@
 //! Rule 15: `updatePolicy: Latest`, and a record that does not show the version to which it was moved.
 
-use std::time::Duration;
-
 use connect_api::model::StandardKey;
-use connect_operator::crd::ConnectorDeployment;
-use dev_server::{ConnectorDefinition, Options};
-use serde_json::{Value, json};
+use dev_server::ConnectorDefinition;
 
+use crate::prelude::*;
 use crate::rewriting::{self, Rewrite};
-use crate::shop::{NAME, Shop, state};
-use crate::trouble::pace::{COARSE, FINE, meanwhile, pass, stepped, until_called};
-use crate::trouble::until_reported_with;
+use crate::trouble::pace::until_called;
 
 /// Longer than the poll interval of the registry.
 const INTERVAL: Duration = Duration::from_mins(6);

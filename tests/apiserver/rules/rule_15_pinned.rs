@@ -1,14 +1,9 @@
 //! Rules 15 and 16: a pinned deployment that does not run its version. That is reported, and changes are sent all the
 //! same.
 
-use std::time::Duration;
-
-use connect_operator::crd::ConnectorDeployment;
-use connect_operator::names;
-use serde_json::json;
-
 use super::versions::running;
 use super::{DEPLOYING, Leaping, condition, is, ready, status};
+use crate::prelude::*;
 
 /// Longer than the poll interval of the registry.
 const INTERVAL: Duration = Duration::from_mins(6);

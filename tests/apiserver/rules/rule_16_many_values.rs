@@ -1,13 +1,9 @@
 //! Rules 2 and 16 with more values than anybody would list one by one: nothing that a decision reads is cut.
 
-use std::time::Duration;
-
-use dev_server::{Catalogue, Fault, FaultAnswer, Normalise, Options, Variant};
-use serde_json::{Value, json};
+use dev_server::{Catalogue, Normalise};
 
 use super::{DEPLOYING, Leaping, is_accepted, ready};
-use crate::manifests::with_spec;
-use crate::trouble::pace::{FINE, meanwhile};
+use crate::prelude::*;
 
 /// Longer than the poll interval.
 const INTERVAL: Duration = Duration::from_mins(6);

@@ -1,13 +1,7 @@
 //! Rule 22: the service refuses to undeploy. What ends that is noticed at once, or with the next poll.
 
-use std::time::Duration;
-
-use connect_operator::names;
-use dev_server::{Fault, FaultAnswer};
-use serde_json::json;
-
 use super::{DEPLOYING, Leaping, QUIET_PERIOD, message, ready, status};
-use crate::trouble::pace::{FINE, SLOW, meanwhile};
+use crate::prelude::*;
 
 /// Longer than the poll interval, and the two reads that prove absence.
 const INTERVAL: Duration = Duration::from_mins(7);

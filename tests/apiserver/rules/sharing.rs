@@ -3,23 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use connect_operator::crd::{self, ActionCheck, ClusterConnectProject, ConnectorDeployment, ConnectorStaged};
-use dev_server::{Fault, FaultAnswer};
+use connect_operator::crd::{self, ClusterConnectProject};
 use k8s_openapi::api::core::v1::Namespace;
-use kube::api::{DeleteParams, Patch, PatchParams};
-use kube::{Api, ResourceExt as _};
-use serde_json::{Value, json};
 
 use crate::chart::rights::give;
-use crate::checks::{CHECK, check};
-use crate::cluster::Sandbox;
-use crate::manifests::{named, with_spec};
-use crate::patience::in_time;
-use crate::reported::{self, message};
+use crate::prelude::*;
+use crate::reported;
 use crate::requests::Requests;
-use crate::security::{client_of, quick};
-use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop, fast, state};
-use crate::staged::{KIT, kit};
+use crate::security::client_of;
 use crate::watching::{awaited, until_deleted};
 
 pub(crate) const SHARED: &str = "shared";

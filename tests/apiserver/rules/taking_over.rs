@@ -1,16 +1,8 @@
 //! Rules 13 and 14: adoption of existing deployments, and values from whole objects.
 
-use std::time::Duration;
-
-use connect_operator::names;
-use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{Patch, PatchParams};
-use serde_json::{Value, json};
-
 use super::adopting::adopting;
 use super::{GATHER, Leaping, QUIET, is, ready, status};
-use crate::manifests::with_spec;
-use crate::shop::SECRET;
+use crate::prelude::*;
 
 #[tokio::test]
 async fn rule_13_a_matching_deployment_is_adopted_unchanged_after_a_minute_without_changes() {

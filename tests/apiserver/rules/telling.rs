@@ -1,16 +1,8 @@
 //! What the operator reports to users and other workloads beside the conditions: outputs, Events, columns.
 
-use std::time::Duration;
-
-use connect_operator::names;
-use k8s_openapi::api::core::v1::ConfigMap;
-use kube::ResourceExt;
-use kube::api::{DeleteParams, Patch, PatchParams};
-use serde_json::{Value, json};
-
 use super::{Leaping, is, level, message, ready, status};
 use crate::patience::timeout_option;
-use crate::shop::SECRET;
+use crate::prelude::*;
 
 fn outputs() -> Value {
     json!({"outputs": {"configMap": {"name": "tax-outputs"}}})

@@ -1,13 +1,10 @@
 //! Rule 8: a value that is the URL of an application of the same deployment, which exists only once it is deployed.
 
-use std::time::Duration;
-
 use connect_api::model::{ApplicationDeployment, ApplicationType, DeclaredApplication, Deployment, StandardKey};
-use dev_server::{ConnectorDefinition, Options, Shown, Variant};
-use serde_json::{Value, json};
+use dev_server::{ConnectorDefinition, Shown};
 
 use super::{Leaping, is_accepted, message, ready, status};
-use crate::shop::SECRET;
+use crate::prelude::*;
 
 /// After this time no effect of the last write is expected any more.
 const LATE: Duration = Duration::from_mins(5);

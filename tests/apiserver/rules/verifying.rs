@@ -1,17 +1,11 @@
 //! Rule 17, `readyWhen`: what proves that the scripts of a connector worked, and what is reported without that proof.
 
-use std::time::Duration;
-
 use connect_api::commerce::ResourceKind;
-use connect_operator::crd::ConnectorDeployment;
-use connect_operator::names;
-use dev_server::{Creation, Fault, FaultAnswer, Options};
-use serde_json::{Value, json};
+use dev_server::Creation;
 
 use super::{DEPLOYING, Leaping, condition, is_accepted, level, message, ready, status};
 use crate::at_the_remote::with_client;
-use crate::manifests::with_spec;
-use crate::trouble::pace::{COARSE, meanwhile};
+use crate::prelude::*;
 
 const KEY: &str = "demo-cart-check";
 

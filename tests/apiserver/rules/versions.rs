@@ -1,16 +1,10 @@
 //! Rule 15: which version of the connector runs, and how the registry decides it.
 
-use std::time::Duration;
-
 use connect_api::model::SecuredKey;
-use connect_operator::crd::ConnectorDeployment;
-use connect_operator::names;
-use dev_server::{Fault, FaultAnswer};
-use serde_json::{Value, json};
 
 use super::merging::{applications, with_enabler};
 use super::{DEPLOYING, Leaping, condition, is, level, message, ready, status};
-use crate::shop::SECRET;
+use crate::prelude::*;
 
 /// Longer than the poll interval of the registry.
 const INTERVAL: Duration = Duration::from_mins(6);

@@ -1,11 +1,10 @@
 //! Immutable fields: they change neither in one step, nor by removing a field and adding it again.
 
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 use super::small;
-use crate::cluster::Sandbox;
-use crate::manifests::{deployment, with_spec};
+use crate::manifests::deployment;
+use crate::prelude::*;
 
 const IDENTITY: &str = include_str!("../../fixtures/manifests/identity.yaml");
 

@@ -5,10 +5,8 @@ mod identity;
 mod shown;
 mod tables;
 
-use serde_json::{Value, json};
-
 use crate::manifests;
-use crate::staged::kit;
+use crate::prelude::*;
 
 /// A small manifest of this kind.
 fn small(kind: &str, name: &str) -> Value {

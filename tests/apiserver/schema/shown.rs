@@ -3,13 +3,10 @@
 
 use connect_operator::crd::{self, ActionCheckStatus, ConnectorDeploymentStatus};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::Api;
-use serde_json::{Value, json};
 
 use super::small;
-use crate::cluster::Sandbox;
-use crate::manifests::{deployment, project, with_spec};
-use crate::patience::in_time;
+use crate::manifests::{deployment, project};
+use crate::prelude::*;
 
 #[tokio::test]
 async fn the_committed_crds_equal_those_of_the_code_after_kubectl_apply() {

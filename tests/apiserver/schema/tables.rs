@@ -4,11 +4,10 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 use super::small;
-use crate::cluster::Sandbox;
-use crate::manifests::{FULL, MINIMAL, deployment, documents, with_spec};
+use crate::manifests::{FULL, MINIMAL, deployment, documents};
+use crate::prelude::*;
 
 const REFUSED: &str = include_str!("../../fixtures/manifests/refused.yaml");
 const ACCEPTED: &str = include_str!("../../fixtures/manifests/accepted.yaml");

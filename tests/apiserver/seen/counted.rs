@@ -2,12 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use connect_operator::crd::ConnectProject;
-use dev_server::{Fault, FaultAnswer};
-use kube::api::DeleteParams;
-
 use super::{scrape, until, value};
-use crate::shop::{PROJECT, Shop};
+use crate::prelude::*;
 
 fn requests(samples: &BTreeMap<String, f64>) -> BTreeMap<&str, f64> {
     let prefix = "connect_operator_remote_requests_total{operation=\"";

@@ -1,7 +1,6 @@
 //! A reconcile that does not end is given up.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use connect_api::ActionApi;
 use connect_api::action::{ActionAnswer, ActionRequest};
@@ -9,15 +8,10 @@ use connect_api::api::Answer;
 use connect_api::hosts::{AllowedHosts, Endpoint, UrlRefused};
 use connect_operator::operator::clients::action_factory::ActionFactory;
 use connect_operator::operator::manager::TIME_LIMIT;
-use dev_server::Options;
 use jiff::Timestamp;
-use serde_json::json;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-use crate::checks::check;
-use crate::manifests::with_spec;
-use crate::shop::Shop;
-use crate::trouble::pace::{COARSE, FINE, SLOW, meanwhile, pass, stepped};
+use crate::prelude::*;
 
 /// Makes clients whose calls never end.
 struct Never(UnboundedSender<()>);

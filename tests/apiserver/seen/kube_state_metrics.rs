@@ -5,17 +5,13 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::time::Duration;
 
-use kube::api::DeleteParams;
-use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 
 use super::get;
 use crate::addresses;
-use crate::cluster::Sandbox;
 use crate::manifests::{FULL, documents};
-use crate::patience::in_time;
+use crate::prelude::*;
 use crate::{go_tools, helm};
 
 /// The `ServiceAccount` that the chart gives the rights to, by default.

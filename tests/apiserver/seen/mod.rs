@@ -12,13 +12,12 @@ mod traced;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use connect_operator::metrics::Metrics;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::patience::in_time;
+use crate::prelude::*;
 
 /// Returns the samples of a scrape by name and labels, as Prometheus writes them.
 pub(crate) fn scrape(metrics: &Metrics) -> BTreeMap<String, f64> {

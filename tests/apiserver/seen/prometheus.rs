@@ -4,19 +4,13 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
 
-use clock::Clock;
-use dev_server::{Fault, FaultAnswer};
-use serde_json::Value;
 use tokio::process::{Child, Command};
 
 use super::kube_state_metrics::KubeStateMetrics;
 use super::{get, traced};
 use crate::addresses;
-use crate::patience::in_time;
-use crate::security::quick;
-use crate::shop::{PROJECT, Shop};
+use crate::prelude::*;
 
 /// Starts Prometheus, which scrapes the operator and kube-state-metrics; `None`: it is not installed, which is printed,
 /// and fails with `REQUIRE_PROMETHEUS`.

@@ -2,16 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use clock::Clock;
-use connect_operator::crd::ConnectorDeployment;
-use connect_operator::names;
-use serde_json::Value;
 use tokio::net::TcpListener;
 
 use super::traced::{command, deploy, end};
 use crate::collector::{Collector, HEADERS, Span};
-use crate::security::quick;
-use crate::shop::{NAME, Shop};
+use crate::prelude::*;
 use crate::watching::until;
 
 /// Variables of the batches: an hour passes before the first one.

@@ -2,14 +2,10 @@
 
 use std::fs::File;
 
-use dev_server::{Fault, FaultAnswer};
-use serde_json::Value;
 use tokio::process::{Child, Command};
 
 use crate::operators::process;
-use crate::patience::in_time;
-use crate::security::quick;
-use crate::shop::{NAME, Shop};
+use crate::prelude::*;
 
 /// Starts an operator as a process, whose log goes to a file.
 pub(crate) fn start(shop: &Shop, log: &File, more: &[&str]) -> Child {

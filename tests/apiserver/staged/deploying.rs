@@ -1,13 +1,7 @@
 //! A deployment that names a `ConnectorStaged`, from its first tag to the next.
 
-use connect_operator::crd::ConnectorDeployment;
-use serde_json::{Value, json};
-
 use super::{apply, change, open, record, until_reason};
-use crate::manifests::with_spec;
-use crate::reported::message;
-use crate::shop::Shop;
-use crate::shop::state;
+use crate::prelude::*;
 
 /// A deployment of the staged connector, which follows its tags.
 pub(super) fn preview(shop: &Shop) -> Value {

@@ -2,15 +2,9 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
-
-use connect_operator::crd::ConnectorStaged;
-use dev_server::Options;
-use serde_json::json;
 
 use super::{apply, change, record, until_reason};
-use crate::reported::message;
-use crate::shop::{Shop, fast};
+use crate::prelude::*;
 
 fn git(folder: &Path, arguments: &[&str]) {
     let identity = ["-c", "user.name=dev", "-c", "user.email=dev@example.com", "-c", "commit.gpgsign=false"];

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use connect_api::model::ConnectorUpdateAction;
-use connect_operator::crd::{ConnectorStaged, ConnectorStagedStatus, PreviewPermission, StagedCallKind};
-use serde_json::json;
+use connect_operator::crd::{ConnectorStagedStatus, PreviewPermission, StagedCallKind};
 
 use super::{apply, change, open, record, until_reason, updates};
-use crate::reported::{has, message};
+use crate::prelude::*;
 
 /// Returns the call of which no response was recorded.
 fn begun(status: &ConnectorStagedStatus) -> Option<StagedCallKind> {

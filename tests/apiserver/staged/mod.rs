@@ -7,15 +7,9 @@ mod owning;
 mod proving;
 mod refused;
 
-use std::time::Duration;
-
 use connect_api::model::ConnectorStaged as Record;
-use connect_operator::crd::ConnectorStaged;
-use dev_server::{Options, Variant};
-use serde_json::{Value, json};
 
-use crate::manifests::with_spec;
-use crate::shop::{PROJECT, Shop, fast};
+use crate::prelude::*;
 
 /// Name of the resource, and key of the connector.
 pub(crate) const KIT: &str = "kit";

@@ -1,14 +1,9 @@
 //! Ownership of staged connectors: keys, adoption, deletion, and the project that waits for them.
 
-use connect_operator::crd::{ConnectProject, ConnectorStaged};
-use kube::api::{Api, DeleteParams};
-use serde_json::json;
+use kube::api::Api;
 
-use super::{KIT, apply, change, kit, open, record, records, until_reason, updates};
-use crate::manifests::{named, with_spec};
-use crate::reported::{has, message};
-use crate::shop::PROJECT;
-use crate::trouble::until_reported_with;
+use super::{apply, change, open, record, records, until_reason, updates};
+use crate::prelude::*;
 use crate::watching::until_deleted;
 
 #[tokio::test]

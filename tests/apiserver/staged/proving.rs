@@ -1,15 +1,8 @@
 //! A tag that is published only after a preview of it is live and a check of that preview has passed.
 
-use connect_operator::crd::{ConnectorDeployment, ConnectorStaged};
-use kube::api::DeleteParams;
-use serde_json::json;
-
 use super::deploying::preview;
 use super::{apply, change, open, record, until_reason};
-use crate::checks::{CHECK, check};
-use crate::manifests::with_spec;
-use crate::reported::message;
-use crate::shop::NAME;
+use crate::prelude::*;
 
 /// Waits until the tag is not published, with a message that contains `words`.
 async fn waits_for(shop: &crate::shop::Shop, words: &str) {

@@ -1,11 +1,7 @@
 //! Specs that cannot work, and refusals of the service: a reason that names the fix, and no retry loop.
 
-use connect_operator::crd::ConnectorStaged;
-use serde_json::json;
-
-use super::{KIT, apply, change, kit, open, record, until_reason, updates};
-use crate::manifests::with_spec;
-use crate::reported::{has, message};
+use super::{apply, change, open, record, until_reason, updates};
+use crate::prelude::*;
 
 #[tokio::test]
 async fn a_failure_is_reported_with_its_report_and_retried_only_after_a_change() {

@@ -3,16 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use clock::later;
-use connect_api::model::DeploymentStatus;
 use dev_server::{Happened, Moment, World};
 use futures::future::join_all;
-use kube::ResourceExt;
 
+use crate::prelude::*;
 use crate::rules::{condition, is};
-use crate::shop::state;
 use crate::storm::environment::Environment;
 use crate::storm::operator::{Operator, last_lines};
 use crate::storm::requested::{Asked, Revision};

@@ -1,12 +1,9 @@
 //! Tests of the checker: the test commits each violation on purpose, without an operator, and the checker finds it.
 
 use connect_api::model::RedeployAction;
-use connect_operator::crd::ConnectorDeployment;
-use dev_server::Options;
 use jiff::Timestamp;
-use kube::api::{Patch, PatchParams};
-use serde_json::{Value, json};
 
+use crate::prelude::*;
 use crate::storm::checker::Report;
 use crate::storm::environment::Environment;
 use crate::storm::requested::{plain, token};

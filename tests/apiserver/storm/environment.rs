@@ -6,21 +6,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use clock::Clock;
-use connect_operator::crd::{ConnectProject, ConnectorDeployment};
-use connect_operator::names;
-use dev_server::{DevServer, Options};
-use k8s_openapi::api::core::v1::Secret;
-use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, Preconditions};
-use kube::{Api, Client, Resource, ResourceExt};
+use dev_server::DevServer;
+use kube::Resource;
+use kube::api::{ObjectMeta, Preconditions};
 use local_control_plane::LocalCluster;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::at_the_remote::make_elsewhere;
 use crate::cluster;
 use crate::manifests::secret;
+use crate::prelude::*;
 use crate::storm::operator::Start;
 use crate::storm::requested::{APPLICATION, PLAIN, RequestedChanges, SECURED, plain, token};
 use crate::storm::size;

@@ -2,16 +2,15 @@
 //! another replica has taken over. It ends, and sends nothing except a call that had already passed its check.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clock::later;
-use dev_server::{Call, Fault, FaultAnswer, Options};
+use dev_server::Call;
 use futures::future::join_all;
 use jiff::Timestamp;
 use rand::RngExt;
 use rustix::process::Signal;
 
-use crate::patience::in_time;
+use crate::prelude::*;
 use crate::storm::checker::Report;
 use crate::storm::environment::Environment;
 use crate::storm::life;

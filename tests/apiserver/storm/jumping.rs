@@ -4,11 +4,10 @@
 use std::io::Write as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use dev_server::{Fault, FaultAnswer, Options};
 use rand::RngExt;
 
+use crate::prelude::*;
 use crate::storm::checker::Report;
 use crate::storm::environment::Environment;
 use crate::storm::life;

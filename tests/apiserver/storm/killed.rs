@@ -1,9 +1,6 @@
 //! `kill -9` of the operator at random moments, while resources are created, changed and deleted.
 
-use std::time::Duration;
-
-use dev_server::{Fault, FaultAnswer, Options};
-
+use crate::prelude::*;
 use crate::storm::checker::Report;
 use crate::storm::environment::Environment;
 use crate::storm::life;

@@ -1,11 +1,8 @@
 //! Two replicas: the leader is killed, or stopped with SIGTERM, and the other takes over.
 
-use std::time::Duration;
-
-use clock::Clock;
-use dev_server::Options;
 use rustix::process::Signal;
 
+use crate::prelude::*;
 use crate::storm::checker::Report;
 use crate::storm::environment::Environment;
 use crate::storm::operator::last_lines;

@@ -3,14 +3,13 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
-use std::time::Duration;
 
 use rand::RngExt;
 use rand::rngs::StdRng;
 use rustix::process::{Pid, Signal};
 use tokio::process::{Child, Command};
 
-use crate::patience::in_time;
+use crate::prelude::*;
 use crate::storm::jumping::Jumping;
 
 /// A running operator.

@@ -3,16 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use connect_operator::crd::ConnectorDeployment;
-use connect_operator::names;
 use connect_operator::operator::cluster::references::Source;
 use connect_operator::operator::deployment::persisted::Sources;
 use connect_operator::operator::reporting::conditions::is_true;
 use dev_server::{Moment, World};
-use kube::ResourceExt;
 
+use crate::prelude::*;
 use crate::rules::{condition, is};
-use crate::shop::state;
 
 pub(crate) const APPLICATION: &str = "service";
 pub(crate) const PLAIN: &str = "FEATURES";

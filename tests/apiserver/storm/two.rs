@@ -1,11 +1,9 @@
 //! Two operators that watch the same namespace without leader election, started at the same moment: as two processes of one
 //! install, and as two installs that overlap by mistake.
 
-use std::time::Duration;
-
-use dev_server::Options;
 use rand::RngExt;
 
+use crate::prelude::*;
 use crate::storm::checker::Report;
 use crate::storm::environment::Environment;
 use crate::storm::life;

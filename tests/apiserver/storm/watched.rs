@@ -3,17 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-use connect_operator::crd::ConnectorDeployment;
-use connect_operator::names;
 use futures::StreamExt;
 use jiff::Timestamp;
 use kube::runtime::{WatchStreamExt, watcher};
-use kube::{Api, Client, ResourceExt};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::patience::in_time;
-use crate::shop::state;
+use crate::prelude::*;
 use crate::storm::size::TIMES_TO_SETTLE;
 
 /// An observed version of a resource.

@@ -1,14 +1,8 @@
 //! Tasks of a new user, with the command line and kubectl only: each is a script in this folder. `demo.rs` has the first
 //! one, the demo itself.
 
-use std::time::Duration;
-
-use clock::Clock;
-use dev_server::Options;
-
 use crate::patience::patience;
-use crate::shop::{Shop, fast};
-use crate::trouble::pace::{FINE, meanwhile, stepped};
+use crate::prelude::*;
 use crate::written::Shell;
 
 /// Runs a script in the namespace of a shop with a project and nothing else.

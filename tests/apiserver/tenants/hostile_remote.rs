@@ -11,11 +11,10 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use connect_operator::operator::check::expect::LARGEST_ANSWER;
 use http::{Method, StatusCode};
-use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use crate::patience::in_time;
+use crate::prelude::*;
 
 /// Applications and values of each that its connector declares.
 pub(super) const APPLICATIONS: usize = 50;

@@ -5,24 +5,14 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
 
-use clock::Clock;
-use connect_operator::crd::ConnectorDeployment;
-use connect_operator::names;
-use dev_server::Options;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use kube::api::{DynamicObject, ListParams, PostParams};
-use serde_json::{Value, json};
+use kube::api::DynamicObject;
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
 use super::hostile_remote::{APPLICATIONS, HostileRemote, VALUES, application_of, key_of};
-use crate::checks::check;
-use crate::cluster::Sandbox;
-use crate::manifests::with_spec;
-use crate::patience::in_time;
-use crate::shop::Shop;
+use crate::prelude::*;
 use crate::watching::until;
 
 /// The number of deployments.

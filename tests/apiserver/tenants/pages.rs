@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use connect_operator::operator::cluster::initial_lists::{LARGEST_PAGE, PAGE};
-use dev_server::Options;
 
 use crate::gateway::Gateway;
-use crate::shop::{Shop, fast};
+use crate::prelude::*;
 use crate::watching::until;
 
 /// The page size of each list of this namespace that was requested, by resource; `None`: no limit.

@@ -3,16 +3,12 @@
 use std::sync::{Arc, Mutex, Weak};
 
 use connect_api::{ClientContext, CommerceApi};
-use connect_operator::crd::ConnectProject;
 use connect_operator::operator::clients::connect_factory::HttpFactory;
 use connect_operator::operator::remote::{ConnectFactory, Connection, Settings};
-use dev_server::Options;
-use serde_json::{Value, json};
 
 use crate::at_the_remote::with_client;
-use crate::manifests::{named, with_spec};
 use crate::operators::http_factories;
-use crate::shop::{Shop, fast};
+use crate::prelude::*;
 use crate::watching::until;
 
 type Made = Arc<Mutex<Vec<(String, Weak<dyn Connection>)>>>;

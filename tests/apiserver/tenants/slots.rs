@@ -1,18 +1,11 @@
 //! A namespace whose reconciles hang leaves slots of its kind for other namespaces.
 
 use connect_operator::crd;
-use dev_server::Options;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use kube::Api;
 use kube::api::DynamicObject;
-use serde_json::{Value, json};
 
-use crate::checks::check;
-use crate::cluster::Sandbox;
-use crate::manifests::{named, with_spec};
-use crate::patience::in_time;
+use crate::prelude::*;
 use crate::reported;
-use crate::shop::{Shop, fast};
 use crate::unreliable::{Hold, Unreliable};
 use crate::watching::awaited;
 

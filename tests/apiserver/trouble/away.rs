@@ -1,14 +1,10 @@
 //! The remote requests a pause, or returns an unknown status.
 
-use std::time::Duration;
-
 use clock::between;
-use connect_api::model::DeploymentStatus;
-use connect_operator::names;
-use dev_server::{FaultAnswer, FaultEffect};
+use dev_server::FaultEffect;
 
 use super::faults::lifecycle_with;
-use crate::shop::Shop;
+use crate::prelude::*;
 
 /// Steps of the clock within which a call may have been in flight when the pause was requested.
 const UNDER_WAY: Duration = Duration::from_secs(1);

@@ -5,33 +5,23 @@
 use std::fs::File;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-use clock::Clock;
-use connect_operator::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
-use dev_server::{Catalogue, Fault, FaultAnswer, Options, PlannedOutcome};
+use dev_server::{Catalogue, PlannedOutcome};
 use futures::StreamExt as _;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::events::v1::Event;
-use kube::Api;
-use kube::api::ListParams;
 use kube::runtime::{WatchStreamExt, watcher};
-use serde_json::{Value, json};
 use tokio::process::Child;
 
-use super::pace::{FINE, meanwhile, until_called};
+use super::pace::until_called;
 use crate::addresses;
-use crate::checks::{CHECK, check};
 use crate::collector::{Collector, HEADERS};
-use crate::manifests::{secret, with_spec};
+use crate::manifests::secret;
 use crate::operators;
-use crate::reported::reason;
+use crate::prelude::*;
 use crate::seen::get;
-use crate::shop::{CREDENTIALS, NAME, SECRET, Shop};
-use crate::staged::{KIT, kit};
 
 const CLIENT_SECRET: &str = "canary-of-the-client/\"secret\"";
 const TOKEN: &str = "canary-of-the-token";

@@ -1,20 +1,11 @@
 //! Failures of the API server: whatever it refuses, loses or forgets, there is one deployment afterwards, one redeploy
 //! for each change, and the right status.
 
-use std::time::Duration;
-
 use connect_api::model::EntryType;
-use connect_operator::crd::{ConnectProject, ConnectorDeployment};
-use connect_operator::names;
-use dev_server::{Fault, FaultAnswer, Options, PlannedEntry, PlannedOutcome};
-use k8s_openapi::api::core::v1::Secret;
-use kube::ResourceExt as _;
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
-use serde_json::json;
+use dev_server::{PlannedEntry, PlannedOutcome};
 
-use super::pace::{FINE, SLOW, meanwhile, pass, stepped, until_called};
-use crate::reported::has;
-use crate::shop::{NAME, PROJECT, SECRET, Shop, state};
+use super::pace::until_called;
+use crate::prelude::*;
 use crate::unreliable::{Unreliable, WATCHES, Which, Wrong};
 use Begins::{AtFirst, InRedeploy, OfCreate};
 

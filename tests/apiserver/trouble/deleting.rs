@@ -1,18 +1,9 @@
 //! A resource is deleted after its project, its API client or its credentials: it says how it is deleted all the same.
 
-use connect_operator::crd::{ConnectProject, ConnectorDeployment, ConnectorStaged};
-use k8s_openapi::api::core::v1::Secret;
-use kube::api::DeleteParams;
-use serde_json::json;
-
 use super::cluster::options;
 use super::not_found::nothing_is_there;
-use super::pace::{FINE, meanwhile, stepped};
-use super::until_reported_with;
-use crate::manifests::with_spec;
 use crate::patience::timeout_option;
-use crate::shop::{CREDENTIALS, NAME, PROJECT, Shop};
-use crate::staged::{KIT, kit};
+use crate::prelude::*;
 
 /// A shop with a live deployment and a staged connector, both of which are deleted with what they created.
 pub(super) async fn live() -> Shop {

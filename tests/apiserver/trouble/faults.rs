@@ -1,18 +1,14 @@
 //! Failures of the remote, at each operation in turn: nothing is lost, nothing is done twice, and the call rate stays
 //! bounded.
 
-use std::time::Duration;
-
 use clock::between;
 use connect_api::http::Limits;
-use connect_api::model::{Deployment, DeploymentStatus};
-use dev_server::{Call, Fault, FaultAnswer, FaultEffect, Options};
-use serde_json::json;
+use connect_api::model::Deployment;
+use dev_server::{Call, FaultEffect};
 
-use super::pace::{FINE, call_lines, meanwhile, most_in_10_seconds, pass, stepped, until, until_called};
+use super::pace::{call_lines, most_in_10_seconds, until, until_called};
 use crate::patience::brief;
-use crate::reported::has;
-use crate::shop::{Shop, state};
+use crate::prelude::*;
 
 /// How long the remote fails.
 const WHILE: Duration = Duration::from_secs(30);

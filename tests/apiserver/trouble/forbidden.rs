@@ -1,21 +1,10 @@
 //! The API server refuses requests of the operator: the resource reports which one, and continues once it is granted.
 
-use connect_operator::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
-use connect_operator::names;
 use connect_operator::operator::deployment::state::shown;
-use k8s_openapi::api::core::v1::ConfigMap;
-use kube::Client;
-use serde_json::{Value, json};
 
 use super::cluster::options;
-use super::pace::stepped;
-use super::until_reported_with;
-use crate::checks::{CHECK, check};
-use crate::cluster::Sandbox;
-use crate::manifests::{named, with_spec};
+use crate::prelude::*;
 use crate::security::client_of;
-use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop};
-use crate::staged::{KIT, kit};
 use crate::watching::until;
 
 const ACCOUNT: &str = "connect-operator";

@@ -1,14 +1,8 @@
 //! Annotations that a tenant can write, on resources whose project is missing or not allowed: they claim nothing.
 
-use connect_operator::names;
-use kube::api::DeleteParams;
-use serde_json::{Value, json};
-
-use crate::cluster::Sandbox;
-use crate::manifests::with_spec;
+use crate::prelude::*;
 use crate::rules::sharing::{SHARED, closed, shared, shared_projects, sharing, until_shared};
 use crate::rules::status;
-use crate::shop::{NAME, SECRET, Shop};
 use crate::watching::until_deleted;
 
 /// The key that the forger wants to keep from others.

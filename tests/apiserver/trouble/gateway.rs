@@ -2,26 +2,15 @@
 //! operator's client.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
-use clock::{Clock, between};
-use connect_operator::crd::{ActionCheck, ConnectProject, ConnectorDeployment};
-use connect_operator::names;
+use clock::between;
 use connect_operator::operator::cluster::initial_lists::PAGE;
 use http::Method;
 use k8s_openapi::api::events::v1::Event;
-use kube::ResourceExt as _;
-use kube::api::ListParams;
-use serde_json::{Value, json};
 
-use super::pace::{COARSE, FINE, SLOW, meanwhile, pass, stepped, until};
-use super::until_reported_with;
-use crate::checks::{CHECK, check};
+use super::pace::until;
 use crate::gateway::{Failure, Gateway, is_watch};
-use crate::manifests::{named, with_spec};
-use crate::patience::in_time;
-use crate::security::quick;
-use crate::shop::{NAME, Shop, fast};
+use crate::prelude::*;
 use crate::watching;
 
 /// A shop with an operator behind a gateway, and nothing deployed.

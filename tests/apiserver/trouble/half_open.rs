@@ -2,20 +2,18 @@
 //! arrives.
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use connect_operator::operator::clients::cluster_access::Access;
 use connect_operator::operator::clients::kube_client::{self, Limits};
-use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, WatchParams};
 use kube::config::KubeConfigOptions;
-use kube::{Client, Config, config::Kubeconfig};
+use kube::{Config, config::Kubeconfig};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::patience::{in_time, patience};
-use crate::shop::Shop;
+use crate::patience::patience;
+use crate::prelude::*;
 use crate::unreliable::{Hold, Unreliable};
 use crate::watching::until;
 

@@ -1,16 +1,9 @@
 //! Texts of the service that are longer than anybody expects: ids, names, and what a decision compares.
 
-use std::time::Duration;
-
-use clock::Clock;
-use dev_server::{Fault, FaultAnswer};
-use serde_json::{Value, json};
-
-use super::pace::{COARSE, FINE, meanwhile, pass, stepped, until_called};
+use super::pace::until_called;
+use crate::prelude::*;
 use crate::rewriting::{self, Rewrite};
 use crate::rules::{level, status};
-use crate::security::quick;
-use crate::shop::{Shop, fast};
 
 /// What the gateway puts before each text; longer than any bound that a schema would have for an id.
 const LONG: &str = concat!(

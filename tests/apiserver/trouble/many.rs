@@ -2,25 +2,17 @@
 //! rest.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use clock::Clock;
-use connect_operator::crd::{ConnectProject, ConnectorDeployment};
-use connect_operator::names;
 use connect_operator::operator::reporting::bounds;
-use dev_server::{Call, Options};
+use dev_server::Call;
 use futures::StreamExt as _;
-use kube::ResourceExt as _;
-use kube::api::{DeleteParams, ListParams};
 use kube::runtime::{WatchStreamExt as _, watcher};
-use serde_json::json;
 
-use super::pace::{COARSE, FINE, SLOW, meanwhile, pass, stepped, until};
-use crate::manifests::{named, with_spec};
-use crate::patience::in_time;
+use super::pace::until;
+use crate::prelude::*;
 use crate::requests::{Counts, Requests};
 use crate::rules::is;
-use crate::shop::{Shop, state};
 use crate::watching;
 
 const MANY: usize = 50;

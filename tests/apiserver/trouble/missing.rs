@@ -1,18 +1,9 @@
 //! Objects that a resource needs do not exist yet: each has a reason, a message that names it, and the resource
 //! continues within seconds of its creation.
 
-use std::time::Duration;
-
-use connect_operator::crd::{ConnectProject, ConnectorDeployment};
-use k8s_openapi::api::core::v1::Secret;
-use kube::api::DeleteParams;
-use serde_json::json;
-
-use super::pace::{FINE, meanwhile, stepped};
-use crate::reported::{condition, has};
+use crate::prelude::*;
+use crate::reported::condition;
 use crate::rules::{message, ready};
-use crate::security::quick;
-use crate::shop::{CREDENTIALS, NAME, SECRET, Shop};
 
 /// Maximum time from the event in the cluster to its result, on a clock that hardly advances: a reconcile that waits for
 /// a timer instead of the event never starts.

@@ -28,14 +28,13 @@ mod unreadable;
 mod unusable;
 mod values;
 
-use connect_operator::names;
 use connect_operator::operator::kinds::managed_kind::Object;
 use kube::Resource;
 use kube::core::NamespaceResourceScope;
 use serde::Serialize;
 
+use crate::prelude::*;
 use crate::reported::condition;
-use crate::shop::Shop;
 use pace::{FINE, meanwhile};
 
 /// Returns an object once its Ready condition has this reason, and a message that contains these words. The clock of

@@ -2,17 +2,14 @@
 
 use std::process::Stdio;
 
-use connect_operator::names;
 use connect_operator::operator::cluster::initial_lists::InitialLists;
-use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Command;
 
-use crate::cluster::Sandbox;
 use crate::manifests;
 use crate::operators;
-use crate::security::{client_of, quick};
-use crate::shop::{NAME, Shop, fast};
+use crate::prelude::*;
+use crate::security::client_of;
 use crate::watching::until;
 
 /// Grants the operator's account in `own` all rights in the namespace of `sandbox`.

@@ -1,23 +1,11 @@
 //! A project that the service does not have, or that answers 404 to everything, because it or its API client was removed,
 //! or a gateway has lost it: a user has to act, the operator polls rarely, and nothing is concluded about its deployments.
 
-use std::time::Duration;
-
-use connect_operator::crd::{ConnectProject, ConnectorDeployment, ConnectorStaged};
-use connect_operator::names;
-use dev_server::{Fault, FaultAnswer, Options, Variant};
-use serde_json::json;
-
 use super::deleting::live;
-use super::pace::{COARSE, FINE, meanwhile, pass, stepped};
-use super::until_reported_with;
 use crate::at_the_remote::with_client;
-use crate::manifests::with_spec;
 use crate::patience::timeout_option;
-use crate::reported::{has, message};
+use crate::prelude::*;
 use crate::rules::status;
-use crate::shop::{NAME, PROJECT, Shop, fast};
-use crate::staged::KIT;
 
 pub(super) fn nothing_is_there(shop: &Shop) {
     let answer = FaultAnswer::error(404, "ResourceNotFound");

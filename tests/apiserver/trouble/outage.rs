@@ -1,21 +1,11 @@
 //! The remote is unavailable for an hour while many resources change: one redeploy for each of them afterwards, at a
 //! bounded rate.
 
-use std::time::Duration;
-
-use connect_api::model::DeploymentStatus;
 use connect_operator::cli::run::health::{Health, Stage};
-use connect_operator::crd::{ConnectorDeployment, ConnectorDeploymentStatus};
-use connect_operator::names;
-use dev_server::{Fault, FaultAnswer, Options};
-use kube::ResourceExt as _;
-use kube::api::ListParams;
-use serde_json::json;
+use connect_operator::crd::ConnectorDeploymentStatus;
 
-use super::pace::{COARSE, FINE, meanwhile, most_in_10_seconds, pass, stepped};
-use crate::manifests::named;
-use crate::reported::reason;
-use crate::shop::{Shop, state};
+use super::pace::most_in_10_seconds;
+use crate::prelude::*;
 
 /// Resources that change.
 const CHANGED: usize = 100;

@@ -1,14 +1,12 @@
 //! Steps the clock while a test waits, and counts calls by it.
 
 use std::pin::pin;
-use std::time::Duration;
 
-use clock::{Clock, between};
+use clock::between;
 use dev_server::Call;
 use jiff::Timestamp;
 
-use crate::patience::in_time;
-use crate::shop::Shop;
+use crate::prelude::*;
 
 /// Real time between two steps.
 const BEAT: Duration = Duration::from_millis(10);

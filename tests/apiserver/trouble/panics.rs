@@ -2,30 +2,21 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use clock::Clock;
 use connect_api::action::ActionApi;
 use connect_api::hosts::{Endpoint, UrlRefused};
 use connect_api::{ClientContext, CommerceApi};
-use connect_operator::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use connect_operator::operator::clients::action_factory::{ActionFactory, HttpActionFactory};
 use connect_operator::operator::clients::connect_factory::HttpFactory;
 use connect_operator::operator::remote::{ConnectFactory, Connection, Settings};
 use http::{Method, Request};
-use kube::Client;
 use kube::client::Body;
 use serde::Serialize;
-use serde_json::json;
 
 use super::cluster::options;
-use super::pace::{FINE, meanwhile, stepped, until};
-use crate::checks::{CHECK, check};
-use crate::manifests::{named, with_spec};
+use super::pace::until;
 use crate::operators::http_factories;
-use crate::reported::{message, reason};
-use crate::shop::Shop;
-use crate::staged::{KIT, kit};
+use crate::prelude::*;
 
 /// Factories that panic for some resources while the bug exists, with a text that must not be shown.
 struct Buggy {

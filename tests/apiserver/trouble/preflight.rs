@@ -1,14 +1,9 @@
 //! Mistakes that the registry entry shows: reported at once and together, before anything is sent.
 
-use std::time::Duration;
-
 use connect_api::model::StandardKey;
-use connect_operator::crd::ConnectorDeployment;
-use serde_json::{Value, json};
 
-use crate::manifests::{named, with_spec};
+use crate::prelude::*;
 use crate::rules::{Leaping, QUIET_PERIOD, message};
-use crate::shop::SECRET;
 
 fn secured(key: &str) -> Value {
     json!({"key": key, "valueFrom": {"secretKeyRef": {"name": SECRET, "key": "token"}}})

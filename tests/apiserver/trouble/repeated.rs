@@ -1,13 +1,7 @@
 //! A gateway that sends a request to the service twice and passes the second answer on: it may be about the first one.
 
-use std::time::Duration;
-
-use dev_server::{Fault, FaultAnswer};
-use serde_json::json;
-
-use super::pace::{FINE, meanwhile};
+use crate::prelude::*;
 use crate::rules::{DEPLOYING, Leaping, QUIET_PERIOD, level, ready};
-use crate::shop::state;
 
 /// The operation happens, and the answer is that of the second request.
 fn second_answer(operation: &str, status: u16, code: &str) -> Fault {

@@ -1,19 +1,12 @@
 //! The response to an accepted call, at the end of the process before a status has it.
 
-use std::time::Duration;
-
-use connect_operator::crd::ConnectorDeployment;
 use connect_operator::operator::deployment::persisted::OperationState;
-use dev_server::Options;
 use futures::future;
-use kube::ResourceExt;
-use kube::api::ListParams;
-use serde_json::json;
 
 use super::many::{AT_ONCE, redeploys, until_all_are_ready_and_the_remote_is_slow, until_all_are_redeployed};
-use super::pace::{FINE, SLOW, meanwhile, stepped, until_called_at};
+use super::pace::until_called_at;
+use crate::prelude::*;
 use crate::rules::level;
-use crate::shop::Shop;
 use crate::unreliable::{Unreliable, Which, Wrong};
 
 /// Three times as many as are redeployed at once.

@@ -1,18 +1,9 @@
 //! Scopes that the token lacks: nothing is sent, the message names them, and another token resolves it.
 
-use clock::Clock;
-use connect_operator::crd::{ConnectorDeployment, ConnectorStaged};
-use dev_server::{Fault, FaultAnswer, Options};
-use serde_json::{Value, json};
-
-use super::pace::{FINE, meanwhile, stepped, until};
-use super::until_reported_with;
+use super::pace::until;
 use crate::at_the_remote::with_client;
-use crate::manifests::with_spec;
+use crate::prelude::*;
 use crate::rules::message;
-use crate::security::quick;
-use crate::shop::{Shop, fast};
-use crate::staged::{KIT, kit};
 
 /// A shop whose API clients have the scopes that their names indicate.
 async fn open(clock: Clock) -> Shop {

@@ -1,12 +1,8 @@
 //! An API server that responds late, or not at all while the operator starts.
 
-use std::time::Duration;
-
-use dev_server::Options;
-
 use super::cluster::{left, shop, until_live};
-use super::pace::{FINE, meanwhile, stepped, until_called};
-use crate::shop::Shop;
+use super::pace::until_called;
+use crate::prelude::*;
 use crate::unreliable::{Unreliable, Which, Wrong};
 
 #[tokio::test]

@@ -1,16 +1,7 @@
 //! What a user has to correct: reported as Stalled, retried rarely, and resolved once the cause is gone.
 
-use std::time::Duration;
-
-use connect_operator::crd::ConnectProject;
-use dev_server::{Fault, FaultAnswer};
-use serde_json::json;
-
 use super::cluster::options;
-use super::pace::{COARSE, FINE, meanwhile, pass, stepped};
-use super::until_reported_with;
-use crate::reported::{has, message};
-use crate::shop::{CREDENTIALS, PROJECT, Shop};
+use crate::prelude::*;
 
 use Corrects::{Credentials, Interval, Spec};
 

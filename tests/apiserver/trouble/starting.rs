@@ -2,30 +2,19 @@
 //! what. The operator is a process here.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
-use clock::Clock;
-use connect_operator::crd::{self, ConnectProject, ConnectorDeployment};
-use connect_operator::names;
+use connect_operator::crd;
 use connect_operator::operator::kinds::managed_kind::Object;
 use http::Method;
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::api::{DeleteParams, ListParams};
+use kube::Resource;
 use kube::core::NamespaceResourceScope;
-use kube::{Resource, ResourceExt};
-use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::until_reported_with;
 use crate::chart::rights::give;
-use crate::cluster::Sandbox;
 use crate::gateway::{Failure, Gateway};
 use crate::helm;
-use crate::manifests::with_spec;
-use crate::patience::in_time;
-use crate::security::quick;
-use crate::shop::{NAME, PROJECT, Shop};
+use crate::prelude::*;
 use crate::storm::operator::{Operator, Start, last_lines};
 use crate::verbs::run;
 use crate::watching::until;

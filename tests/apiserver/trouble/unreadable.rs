@@ -1,17 +1,8 @@
 //! One record that cannot be decoded, in a project that works otherwise: what waits for it is reported, and goes on as soon
 //! as the record can be read.
 
-use std::time::Duration;
-
-use connect_operator::crd::{ConnectProject, ConnectorDeployment};
-use connect_operator::names;
-use dev_server::{Fault, FaultAnswer, Options};
-use kube::{Api, ResourceExt as _};
-
-use super::pace::{COARSE, FINE, call_lines, meanwhile, most_in_10_seconds, pass, stepped};
-use super::until_reported_with;
-use crate::reported::has;
-use crate::shop::{NAME, PROJECT, Shop};
+use super::pace::{call_lines, most_in_10_seconds};
+use crate::prelude::*;
 
 const REASON: &str = "ServiceUnavailable";
 const WORDS: [&str; 2] = ["The answer of the service cannot be read", "getDeploymentById"];

@@ -1,18 +1,11 @@
 //! Secrets that exist and may not be used: the resource reports which one and why, nothing is sent, and it continues
 //! once it may.
 
-use connect_operator::crd::{ActionCheck, ConnectProject, ConnectorDeployment};
 use connect_operator::operator::cluster::objects::secret::Policy;
-use k8s_openapi::api::core::v1::Secret;
-use kube::api::{DeleteParams, PostParams};
-use serde_json::{Value, json};
 
 use super::cluster::options;
-use super::pace::{FINE, meanwhile, stepped};
-use super::until_reported_with;
-use crate::checks::{self, CHECK};
-use crate::manifests::with_spec;
-use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop};
+use crate::checks;
+use crate::prelude::*;
 
 /// A check with a header from the Secret of the deployment.
 fn check(shop: &Shop) -> Value {

@@ -2,17 +2,10 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use connect_operator::crd::ConnectorDeployment;
-use dev_server::{Catalogue, Options};
-use k8s_openapi::api::core::v1::Secret;
-use kube::api::{Patch, PatchParams};
-use serde_json::{Value, json};
+use dev_server::Catalogue;
 
-use super::until_reported_with;
-use crate::manifests::{secret, with_spec};
-use crate::reported::has;
-use crate::security::quick;
-use crate::shop::{NAME, SECRET, Shop, fast};
+use crate::manifests::secret;
+use crate::prelude::*;
 
 #[tokio::test]
 async fn unusual_values_arrive_unchanged_and_one_that_is_no_text_is_not_sent() {

@@ -1,11 +1,8 @@
 //! `wait` for several resources and for every kind.
 
 use super::{printed, run};
-use crate::checks::{CHECK, check};
-use crate::cluster::Sandbox;
-use crate::manifests::with_spec;
+use crate::prelude::*;
 use crate::rules::level;
-use crate::shop::Shop;
 
 #[tokio::test]
 async fn several_resources_are_awaited_together() {

@@ -1,13 +1,9 @@
 //! `suspend`, `resume`, `reconcile`, `redeploy` and `rerun`.
 
-use connect_operator::crd::ActionCheck;
-use connect_operator::names;
-use serde_json::json;
-
 use super::{printed, run};
-use crate::checks::{CHECK, check, last_call};
+use crate::checks::last_call;
+use crate::prelude::*;
 use crate::rules::level;
-use crate::shop::Shop;
 
 #[tokio::test]
 async fn a_deployment_is_suspended_and_resumed() {

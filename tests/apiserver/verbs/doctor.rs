@@ -1,13 +1,9 @@
 //! `doctor`: what it finds in an install that works, and in one that does not.
 
 use k8s_openapi::api::coordination::v1::Lease;
-use kube::api::PostParams;
-use serde_json::{Value, json};
 
 use super::run;
-use crate::cluster::Sandbox;
-use crate::reported::reason;
-use crate::shop::{CREDENTIALS, Shop};
+use crate::prelude::*;
 
 /// Returns the exit code, and the findings of a check as `(level, message, remedy)`.
 async fn findings(sandbox: &Sandbox, check: &str, more: &[&str]) -> (Option<i32>, Vec<(String, String, String)>) {

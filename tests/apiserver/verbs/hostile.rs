@@ -1,18 +1,12 @@
 //! A connector whose author and reports want to control the terminal of whoever looks: no command prints any such
 //! character, no status and no Event has one, and JSON and YAML keep the value.
 
-use std::time::Duration;
-
 use connect_api::text::{escaped, is_unsafe};
-use connect_operator::crd::{ConnectProject, ConnectorDeployment, ConnectorStaged};
-use dev_server::{Catalogue, Options, PlannedOutcome};
+use dev_server::{Catalogue, PlannedOutcome};
 use k8s_openapi::api::events::v1::Event;
-use kube::api::ListParams;
-use serde_json::{Value, json};
 
 use super::run;
-use crate::manifests::with_spec;
-use crate::shop::{NAME, PROJECT, SECRET, Shop, fast};
+use crate::prelude::*;
 
 /// Sets the clipboard, clears the screen, colours, overwrites the line, and reverses what follows.
 const HOSTILE: &str =

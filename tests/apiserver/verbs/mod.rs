@@ -14,8 +14,7 @@ use std::process::Output;
 
 use tokio::process::Command;
 
-use crate::cluster::Sandbox;
-use crate::patience::in_time;
+use crate::prelude::*;
 
 /// Runs the program in the namespace of a sandbox; returns its exit code, standard output and standard error.
 pub(crate) async fn run(sandbox: &Sandbox, arguments: &[&str]) -> (Option<i32>, String, String) {

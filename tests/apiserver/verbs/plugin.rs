@@ -4,19 +4,14 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
 
 use connect_operator::cli;
-use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Command;
 
 use super::ended;
-use crate::checks::{CHECK, check};
 use crate::operators::until_line;
-use crate::patience::in_time;
-use crate::reported::has;
-use crate::shop::Shop;
+use crate::prelude::*;
 
 /// The commands that run until they are ended: the test below starts two, and `demo.rs` the other.
 const SERVING: [&str; 3] = ["run", "demo", "dev-server"];

@@ -1,10 +1,7 @@
 //! What is refused: unknown names, missing rights, contexts that do not exist.
 
-use serde_json::json;
-
 use super::{printed, run};
-use crate::cluster::Sandbox;
-use crate::shop::Shop;
+use crate::prelude::*;
 
 #[tokio::test]
 async fn what_does_not_exist_and_what_does_not_fit_is_named() {

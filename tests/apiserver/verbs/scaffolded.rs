@@ -4,8 +4,7 @@ use test_support::commands::with_input;
 use tokio::process::Command;
 
 use super::{ended, printed, run};
-use crate::patience::in_time;
-use crate::shop::Shop;
+use crate::prelude::*;
 
 /// Runs `plan` with this text as its standard input.
 async fn plan(shop: &Shop, manifests: &str) -> (Option<i32>, String, String) {

@@ -1,9 +1,7 @@
 //! The commands about a `ClusterConnectProject`, and those that call the project through it.
 
-use serde_json::json;
-
 use super::{printed, run};
-use crate::manifests::named;
+use crate::prelude::*;
 use crate::rules::sharing::{SHARED, closed, label, of_team, shared, sharing, until_shared};
 
 #[tokio::test]

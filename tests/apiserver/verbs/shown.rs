@@ -1,12 +1,7 @@
 //! `status` and `tree`.
 
-use serde_json::{Value, json};
-
 use super::{printed, run};
-use crate::checks::check;
-use crate::cluster::Sandbox;
-use crate::manifests::with_spec;
-use crate::shop::{NAME, Shop};
+use crate::prelude::*;
 
 #[tokio::test]
 async fn a_live_deployment_is_shown_with_its_project() {

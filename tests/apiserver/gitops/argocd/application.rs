@@ -1,13 +1,10 @@
 //! An `Application` that contains a ConnectProject and a ConnectorDeployment, from its first commit to its deletion. Argo
 //! CD applies it again whenever it finds a difference (`selfHeal`), so the number of syncs tells whether it found one.
 
-use connect_operator::crd::{ConnectProject, ConnectorDeployment};
-use serde_json::{Value, json};
-
 use super::{ArgoCd, IN_BACKGROUND, health_of, is_requested, sync_of, syncs_of};
 use crate::gitops::slow_shop::{DEPLOYMENT_FILE, FOLDER, SlowShop, deletion_of};
+use crate::prelude::*;
 use crate::rules::is_accepted;
-use crate::shop::{NAME, PROJECT};
 
 const EXAMPLE: &str = include_str!("../../../../examples/argocd/resources.yaml");
 

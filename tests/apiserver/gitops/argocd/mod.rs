@@ -9,12 +9,9 @@ use std::fs::Permissions;
 use std::net::SocketAddr;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use connect_operator::crd;
-use kube::Api;
-use kube::api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind};
-use serde_json::{Value, json};
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use test_support::git_repository::{BRANCH, Repository};
 use test_support::gitops::{folder_of, is_requested};
 use tokio::net::TcpStream;
@@ -22,9 +19,8 @@ use tokio::process::Command;
 
 use super::processes::{Processes, install_definitions, version_of};
 use crate::addresses;
-use crate::cluster::Sandbox;
-use crate::manifests::{documents, with_spec};
-use crate::patience::in_time;
+use crate::manifests::documents;
+use crate::prelude::*;
 use crate::{go_tools, helm};
 
 const TOOL: &str = "argo-cd";

@@ -1,17 +1,13 @@
 //! A `Kustomization` with `wait: true` that contains a ConnectProject and a ConnectorDeployment, from its first commit to
 //! its deletion.
 
-use connect_operator::crd::{self, ConnectProject, ConnectorDeployment};
-use connect_operator::names;
-use kube::api::DeleteParams;
-use serde_json::{Value, json};
+use connect_operator::crd;
 
 use super::{Flux, INTERVAL, NAME as KUSTOMIZATION, condition, is_requested};
-use crate::cluster::Sandbox;
 use crate::gitops::slow_shop::{DEPLOYMENT_FILE, FOLDER, SlowShop, deletion_of};
 use crate::patience::brief;
+use crate::prelude::*;
 use crate::rules::is_accepted;
-use crate::shop::{NAME, PROJECT};
 
 const KIND: &str = "Kustomization";
 

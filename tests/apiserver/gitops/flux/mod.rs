@@ -5,16 +5,14 @@ mod kustomization;
 
 use std::path::Path;
 
-use kube::Api;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
-use serde_json::{Value, json};
 use test_support::git_repository::{BRANCH, Repository};
 use test_support::gitops::{FLUX, flux, flux_definitions, flux_module, flux_program, is_requested};
 
 use super::processes::{Processes, install_definitions, version_of};
 use super::slow_shop::condition;
 use crate::addresses;
-use crate::cluster::Sandbox;
+use crate::prelude::*;
 
 /// The annotation that requests a reconcile, as `flux reconcile` does.
 const REQUESTED_AT: &str = "reconcile.fluxcd.io/requestedAt";

@@ -1,16 +1,12 @@
 //! Allocations of reconciles that change nothing. What the simulated cluster and remote allocate while they handle a request
 //! counts too; without a request that is nothing.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
-use std::time::Duration;
 
 use futures::future::poll_fn;
 
-use crate::history::{Reading, Shape};
-use crate::replay::simulate;
-use crate::simulation::Simulation;
+use crate::prelude::*;
 use crate::users::RESOURCES;
 
 /// Number and allocations of the reconciles of an operator.

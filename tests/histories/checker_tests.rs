@@ -6,20 +6,14 @@ mod checks;
 mod settled;
 mod staged;
 
-use std::time::Duration;
-
 use clock::later;
 use connect_api::model::{ApplicationConfiguration, RedeployAction};
-use connect_operator::operator::object_ref::ObjectRef;
-use serde_json::{Value, json};
 
-use crate::cluster::Key;
-use crate::history::{Foreign, Reading, Shape};
-use crate::interceptor::{Callee, What, lock};
+use crate::history::Foreign;
+use crate::interceptor::What;
+use crate::prelude::*;
 use crate::remote::{Arrived, Asked, Verb};
-use crate::replay::simulate;
 use crate::settled::unsettled;
-use crate::simulation::Simulation;
 use crate::staged::Plan;
 use crate::users::{RESOURCES, Resource};
 use Start::{Adopted, Live};

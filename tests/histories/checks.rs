@@ -1,14 +1,9 @@
 //! `ActionChecks` of a history: their specs, and what users do with them.
 
-use connect_operator::names;
 use proptest::prelude::*;
-use serde_json::{Value, json};
 
-use crate::cluster::{Key, Kind};
 use crate::frontend::REPLIES;
-use crate::history::Step;
-use crate::interceptor::{Callee, lock};
-use crate::simulation::{Armed, Outage, Simulation};
+use crate::prelude::*;
 use crate::users::{PROJECT_NAME, SHOP, YARD};
 
 /// The checks that a history may have: namespace and name. Each may follow the deployment `one` of its namespace.

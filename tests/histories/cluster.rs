@@ -5,12 +5,9 @@
 //! finalizers, and a new uid for each object, even under a name that existed before. A write that changes nothing makes
 //! no new version.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use jiff::Timestamp;
-use serde_json::{Value, json};
 use test_support::merge_patch::merge;
+
+use crate::prelude::*;
 
 /// A kind that is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

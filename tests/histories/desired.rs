@@ -5,11 +5,9 @@ use std::collections::BTreeSet;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use connect_operator::crd::ConnectorDeployment;
-use serde_json::Value;
 
 use crate::checker::TOKEN;
-use crate::cluster::{Cluster, Key, Kind};
+use crate::prelude::*;
 use crate::remote::{GLOBAL, Values};
 use crate::users::{APPLICATION, FEATURES};
 

@@ -1,8 +1,7 @@
 //! The frontend whose actions are checked: what it answers now, and the calls that operators made.
 
 use std::cell::RefCell;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::Mutex;
 
 use clock::Clock;
 use connect_api::ApiError;
@@ -13,9 +12,9 @@ use connect_api::hosts::{AllowedHosts, Endpoint, UrlRefused};
 use connect_operator::names::DEFAULT_ACTION_HOSTS;
 use connect_operator::operator::clients::action_factory::ActionFactory;
 use http::{Method, StatusCode};
-use jiff::Timestamp;
 
-use crate::interceptor::{Callee, Failure, Interceptor, What, lock};
+use crate::interceptor::{Failure, Interceptor, What};
+use crate::prelude::*;
 use crate::remote::error;
 
 tokio::task_local! {

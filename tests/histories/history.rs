@@ -3,12 +3,10 @@
 
 use dev_server::{BuildIds, DeleteBusy, Normalise, Partial, ValuesShow, Variant, Versions};
 use proptest::prelude::*;
-use std::time::Duration;
 
 use crate::checks::{self, CheckShape};
-use crate::interceptor::Callee;
+use crate::prelude::*;
 use crate::sharing;
-use crate::simulation::{Armed, Outage};
 
 /// How the remote interprets what the contract leaves open, in a form that shrinks to the friendliest interpretation.
 #[derive(Clone, Copy, Debug, Default)]

@@ -7,7 +7,7 @@
 //! complete. What an event ends and enqueues is the operator's own code (`operator/manager/event_handlers.rs`,
 //! `known_objects.rs` and `references/sources.rs`).
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use connect_operator::operator::cluster::initial_lists::List;
 use connect_operator::operator::cluster::objects::guarded::Guarded;
@@ -17,14 +17,12 @@ use connect_operator::operator::context::Context;
 use connect_operator::operator::kinds::managed_kind::{ManagedKind, object_ref, user_changes};
 use connect_operator::operator::manager::event_handlers;
 use connect_operator::operator::manager::known_objects::KnownObjects;
-use connect_operator::operator::object_ref::ObjectRef;
 use kube::runtime::watcher::Event;
 use kube::{Resource, ResourceExt as _};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
-use crate::cluster::{Cluster, Kind};
+use crate::prelude::*;
 
 /// The watch of one of the operator's kinds.
 pub(crate) struct Informer<K> {

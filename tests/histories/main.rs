@@ -16,6 +16,7 @@ mod informer;
 mod interceptor;
 mod named;
 mod operator;
+mod prelude;
 mod relists;
 mod remote;
 mod replay;
@@ -27,7 +28,6 @@ mod staged;
 mod users;
 mod watches;
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Mutex;
 use std::thread;
@@ -35,7 +35,7 @@ use std::thread;
 use proptest::prelude::Strategy;
 use proptest::test_runner::{Config, FileFailurePersistence, RngSeed, TestCaseError, TestError, TestRunner};
 
-use self::simulation::Simulation;
+use crate::prelude::*;
 
 /// Number of histories in a plain `cargo test`.
 const FEW: u32 = 60;

@@ -3,17 +3,12 @@
 mod rates;
 mod versions;
 
-use std::time::Duration;
-
-use connect_operator::crd::ConnectorDeployment;
-use connect_operator::names;
 use connect_operator::operator::reporting::conditions;
 use serde::Deserialize;
 
-use crate::history::{Foreign, History, Reading, Shape, Step};
-use crate::interceptor::{Callee, lock};
-use crate::replay::{replay, simulate};
-use crate::simulation::{Armed, Outage, Simulation};
+use crate::history::{Foreign, History};
+use crate::prelude::*;
+use crate::replay::replay;
 use crate::users::{RESOURCES, Resource};
 
 fn outage(place: Callee, skip: u8, outage: Outage) -> Step {

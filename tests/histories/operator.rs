@@ -4,8 +4,7 @@
 //! reconciled once more. Stopping an operator drops all of its futures and memory at the call at which it is stopped.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use clock::Clock;
 use connect_operator::leader::Scope;
@@ -16,17 +15,16 @@ use connect_operator::operator::context::{Context, Settings};
 use connect_operator::operator::manager::event_handlers;
 use connect_operator::operator::manager::reconciled;
 use connect_operator::operator::manager::{self, Options};
-use connect_operator::operator::object_ref::{Kind as ObjectKind, ObjectRef};
+use connect_operator::operator::object_ref::Kind as ObjectKind;
 use connect_operator::operator::values::digest::DigestKey;
 use futures::FutureExt;
-use jiff::Timestamp;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::task::JoinHandle;
 
 use crate::allocations::Allocations;
-use crate::cluster::Cluster;
 use crate::frontend::{ActionLine, CHECKING, Checking, Frontend};
-use crate::interceptor::{Interceptor, lock};
+use crate::interceptor::Interceptor;
+use crate::prelude::*;
 use crate::remote::{CALLER, DENIED, Line, Remote};
 use crate::service::Service;
 use crate::sharing::HOME;

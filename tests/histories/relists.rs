@@ -1,14 +1,6 @@
 //! Lists that start again, object by object, while everything else goes on.
 
-use std::sync::Arc;
-
-use serde_json::Value;
-
-use crate::cluster::{Key, Kind};
-use crate::history::{Reading, Shape, Step};
-use crate::interceptor::lock;
-use crate::replay::simulate;
-use crate::simulation::Simulation;
+use crate::prelude::*;
 use crate::users::Resource;
 
 /// A new list delivers its first objects long before reconciles may read them.

@@ -2,8 +2,7 @@
 //!
 //! Records every change that an operator requested and what it sent, so that the checker can count.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use clock::Clock;
 use connect_api::api::{Answer, PageRequest};
@@ -13,13 +12,12 @@ use connect_api::model::{
     DeploymentDraft, GlobalConfiguration, Paged, RedeployAction, RetryPolicy,
 };
 use connect_api::{ApiError, CommerceApi, ConnectApi, Selector};
-use connect_operator::operator::object_ref::ObjectRef;
 use connect_operator::operator::remote::{ConnectFactory, Connection, Settings};
 use dev_server::{ListQuery, Refusal, World};
-use jiff::Timestamp;
 use secrecy::ExposeSecret;
 
-use crate::interceptor::{Callee, Failure, Interceptor, What, lock};
+use crate::interceptor::{Failure, Interceptor, What};
+use crate::prelude::*;
 
 mod staged;
 

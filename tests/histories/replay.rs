@@ -1,17 +1,14 @@
 //! Plays a history: its steps, then a time without faults until everything is as it should be, then the deletion of all
 //! resources.
 
-use std::time::Duration;
-
-use connect_operator::names;
 use dev_server::Normalise;
 
 use crate::Replay;
 use crate::checks::{self, CHECKS};
-use crate::history::{History, Reading, Step};
+use crate::history::History;
+use crate::prelude::*;
 use crate::settled;
 use crate::sharing;
-use crate::simulation::Simulation;
 use crate::users::{NAMESPACES, RESOURCES};
 
 /// Number of checks whether everything has settled, and the pause between them: first short, then long enough for every

@@ -3,30 +3,25 @@
 mod outputs;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use connect_operator::crd::connector_staged_status::ConnectorStagedStatus;
 use connect_operator::crd::{
-    AdoptionPolicy, ConnectorDeployment, ConnectorStaged, DriftPolicy, ManagementPolicy, PreviewPermission,
-    RemovedValuesPolicy, UpdatePolicy,
+    AdoptionPolicy, ConnectorStaged, DriftPolicy, ManagementPolicy, PreviewPermission, RemovedValuesPolicy,
+    UpdatePolicy,
 };
-use connect_operator::names;
 use connect_operator::operator::deployment::intent;
 use connect_operator::operator::deployment::persisted::OperationType;
 use connect_operator::operator::deployment::state::shown;
-use connect_operator::operator::object_ref::ObjectRef;
 use connect_operator::operator::reporting::conditions;
 use kube::ResourceExt;
 use serde::Deserialize;
-use serde_json::Value;
 
-use crate::checker::{Checker, State};
-use crate::cluster::{Cluster, Key, Kind, is_going};
+use crate::checker::State;
+use crate::cluster::is_going;
 use crate::desired;
-use crate::interceptor::lock;
+use crate::prelude::*;
 use crate::remote::Values;
-use crate::simulation::Simulation;
 
 /// Limit of the size of a status, in bytes of JSON.
 const LARGEST_STATUS: usize = 8 * 1024;

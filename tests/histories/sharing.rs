@@ -3,13 +3,9 @@
 mod named;
 
 use proptest::prelude::*;
-use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, Key, Kind};
-use crate::history::Step;
-use crate::interceptor::lock;
+use crate::prelude::*;
 use crate::remote::PROJECT;
-use crate::simulation::Simulation;
 use crate::users::{NAMESPACES, SHOP, YARD, encoded};
 
 /// The namespace of the operator.

@@ -4,18 +4,16 @@
 //! event. Numbers from the history choose which, so the same history always happens in the same way.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, LazyLock, Mutex};
-use std::time::Duration;
+use std::sync::{LazyLock, Mutex};
 
 use clock::{Clock, between, later};
 use connect_api::ErrorCode;
 use dev_server::{Catalogue, Variant, World};
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 
-use crate::checker::Checker;
-use crate::cluster::Cluster;
-use crate::interceptor::{Call, Callee, Effect, Fate, Interceptor, Left, lock};
+use crate::interceptor::{Call, Effect, Fate, Interceptor, Left};
 use crate::operator::{Move, Operator, Own, Reach};
+use crate::prelude::*;
 use crate::remote::Remote;
 
 /// L of the design: the time limit of a request.

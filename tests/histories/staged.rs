@@ -8,13 +8,9 @@ pub(crate) mod random;
 use connect_api::Selector;
 use connect_api::model::{ConnectorStagedDraft, ConnectorUpdate, ConnectorUpdateAction, Creator, Repository};
 use dev_server::{Outcomes, PlannedOutcome};
-use serde_json::{Value, json};
 
-use crate::cluster::{Key, Kind};
-use crate::history::Shape;
-use crate::interceptor::lock;
+use crate::prelude::*;
 use crate::remote::PROJECT;
-use crate::simulation::Simulation;
 use crate::users::{self, PROJECT_NAME, Resource, SHOP};
 
 /// Name of the resource.

@@ -6,19 +6,16 @@ use connect_api::model::{
     ApplicationConfiguration, ApplicationType, ConfigurationValue, ConnectorReference, DeclaredApplication,
     DeploymentDraft, DeploymentType, RedeployAction, SecuredValue,
 };
-use connect_operator::names;
 use dev_server::{Partial, PlannedOutcome};
 use secrecy::SecretString;
-use serde_json::{Value, json};
 use test_support::merge_patch::merge;
 
 use crate::checker::TOKEN;
-use crate::cluster::{Key, Kind, finalizers};
-use crate::history::{Foreign, Shape};
-use crate::interceptor::lock;
+use crate::cluster::finalizers;
+use crate::history::Foreign;
+use crate::prelude::*;
 use crate::remote::PROJECT;
 use crate::sharing;
-use crate::simulation::Simulation;
 
 /// A resource that a history may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,17 +1,15 @@
 //! The redeploys that the rules allow beyond one for each request, and exactly when.
 
-use std::collections::BTreeMap;
-
 use clock::between;
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use connect_operator::operator::deployment::decide::QUIET_PERIOD;
 use connect_operator::operator::deployment::persisted::{Applied, Operation, OperationState, OperationType};
 use connect_operator::operator::deployment::state::shown;
 use connect_operator::operator::values::digest::Comparison;
-use jiff::Timestamp;
 
+use super::State;
 use super::life::Life;
-use super::{Checker, State};
+use crate::prelude::*;
 use crate::remote::Values;
 
 /// Why one redeploy beyond the requested ones is allowed. The next redeploy of the resource uses it up.

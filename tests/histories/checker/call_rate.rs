@@ -1,12 +1,9 @@
 //! Rate of calls of an operator: whatever happens, it reads and writes no faster than users and other clients do.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::time::Duration;
+use std::collections::VecDeque;
 
-use jiff::Timestamp;
-
-use super::Checker;
-use crate::interceptor::{Callee, What};
+use crate::interceptor::What;
+use crate::prelude::*;
 
 const MINUTE: Duration = Duration::from_mins(1);
 const HOUR: Duration = Duration::from_hours(1);

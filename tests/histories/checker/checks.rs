@@ -3,22 +3,17 @@
 //! A *cause* is what documents promise one POST or PUT for: the spec without `suspend`, the rerun request, and what the
 //! deployment that the check follows has applied. Everything is read from the stored objects, by code of its own.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::collections::BTreeSet;
 
 use clock::later;
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
-use connect_operator::names;
 use connect_operator::operator::deployment::state;
-use connect_operator::operator::object_ref::ObjectRef;
-use jiff::Timestamp;
 use serde::Deserialize as _;
-use serde_json::{Value, json};
 
-use super::Checker;
 use crate::checks::INTERVAL;
-use crate::cluster::{Change, Key, Kind, is_going};
+use crate::cluster::{Change, is_going};
 use crate::frontend::{Called, Reply};
+use crate::prelude::*;
 
 /// How long a reconcile takes at most whose begin is not known, because its operator was stopped.
 const LONGEST_RECONCILE: Duration = Duration::from_mins(10);

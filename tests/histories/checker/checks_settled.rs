@@ -1,11 +1,8 @@
 //! What a check reports once no faults happen any more.
 
-use serde_json::Value;
-
-use super::Checker;
 use super::checks::{applied, followed, passes, ready, recorded_applied, with_last_call, writes};
-use crate::cluster::{Cluster, Key, Kind};
 use crate::frontend::Reply;
+use crate::prelude::*;
 use crate::users::PROJECT_NAME;
 
 impl Checker {

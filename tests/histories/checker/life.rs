@@ -1,13 +1,12 @@
 //! What is known of one resource, from its creation to its end.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
-use connect_operator::operator::object_ref::ObjectRef;
-use jiff::Timestamp;
 
 use super::allowed::Allowance;
 use super::permitted::Written;
+use crate::prelude::*;
 use crate::remote::Values;
 
 /// Plain values as they were sent, and as the remote shows them afterwards.

@@ -17,27 +17,23 @@ mod staged;
 mod staged_spec;
 mod truth;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::time::Duration;
 
-use connect_operator::crd::{AdoptionPolicy, ConnectorDeployment, DeletionPolicy, DriftPolicy, ManagementPolicy};
-use connect_operator::names;
+use connect_operator::crd::{AdoptionPolicy, DeletionPolicy, DriftPolicy, ManagementPolicy};
 use connect_operator::operator::deployment::persisted::{OperationState, PersistedState};
 use connect_operator::operator::deployment::state::shown;
-use connect_operator::operator::object_ref::ObjectRef;
 use connect_operator::operator::reporting::conditions;
-use jiff::Timestamp;
 use kube::ResourceExt;
 use serde::Deserialize;
-use serde_json::Value;
 
 use self::allowed::Allowance;
 use self::life::{Ask, Life};
 use self::truth::Truth;
 pub(crate) use self::truth::{State, TOKEN};
-use crate::cluster::{Change, Cluster, Kind};
+use crate::cluster::Change;
 use crate::desired;
+use crate::prelude::*;
 use crate::remote::{Arrived, Asked, Remote, Values, Verb};
 
 /// The kind of call that was sent.

@@ -3,17 +3,12 @@
 //! An operation is written on the version of the resource that was read, so the spec that counts is the one in the same
 //! object; an edit does not cancel a call in progress.
 
-use std::time::Duration;
-
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
-use connect_operator::crd::{
-    ConnectorDeployment, DeletionPolicy, DriftPolicy, ManagementPolicy, RemovedValuesPolicy, UpdatePolicy,
-};
+use connect_operator::crd::{DeletionPolicy, DriftPolicy, ManagementPolicy, RemovedValuesPolicy, UpdatePolicy};
 use connect_operator::operator::deployment::persisted::{Operation, OperationState, OperationType};
 use connect_operator::operator::deployment::state::shown;
-use jiff::Timestamp;
 
-use super::Checker;
+use crate::prelude::*;
 use crate::remote::Verb;
 use crate::simulation::LIMIT;
 

@@ -1,10 +1,7 @@
 //! Rule 24: a project stays as long as a resource names it, and leaves nothing behind.
 
-use connect_operator::operator::object_ref::ObjectRef;
-use jiff::Timestamp;
-
-use super::Checker;
-use crate::cluster::{Change, Cluster, Kind};
+use crate::cluster::Change;
+use crate::prelude::*;
 
 impl Checker {
     /// A project was removed.

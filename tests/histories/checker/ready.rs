@@ -1,15 +1,11 @@
 //! What `Ready=True` promises: when the remote was observed, it ran exactly what was desired then.
 
-use std::time::Duration;
-
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
-use connect_operator::crd::{ConnectorDeployment, DriftPolicy, ManagementPolicy};
-use connect_operator::names;
-use connect_operator::operator::object_ref::ObjectRef;
+use connect_operator::crd::{DriftPolicy, ManagementPolicy};
 use connect_operator::operator::reporting::conditions;
-use jiff::Timestamp;
 
-use super::{Checker, State};
+use super::State;
+use crate::prelude::*;
 use crate::remote::Values;
 
 impl Checker {

@@ -9,24 +9,21 @@
 mod calls;
 mod permitted;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use connect_api::model::{ConnectorStaged as Record, IsPreviewable};
 use connect_operator::crd::connector_staged_status::ConnectorStagedStatus;
 use connect_operator::crd::{
     AdoptionPolicy, ConnectorStaged, ConnectorStagedSpec, DeletionPolicy, PublishPolicy, StagedCallKind, StagedState,
 };
-use connect_operator::names;
-use connect_operator::operator::object_ref::ObjectRef;
 use connect_operator::operator::reporting::conditions;
 use dev_server::World;
-use jiff::Timestamp;
 use kube::ResourceExt;
 use serde::Deserialize;
 
-use super::Checker;
 use super::staged_spec::{content, is_as_wanted, projects, reason_for};
-use crate::cluster::{Change, Cluster, Key, Kind};
+use crate::cluster::Change;
+use crate::prelude::*;
 use crate::remote::{Arrived, StagedVerb};
 use crate::simulation::LIMIT;
 

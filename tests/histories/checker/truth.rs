@@ -1,12 +1,9 @@
 //! The actual states of the remote, and since when.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
 use connect_api::model::Deployment;
 use dev_server::World;
-use jiff::Timestamp;
 
+use crate::prelude::*;
 use crate::remote::{GLOBAL, Values};
 
 /// A state of a deployment.

@@ -1,17 +1,12 @@
 //! The same for checks and projects.
 
-use connect_operator::operator::object_ref::ObjectRef;
-use serde_json::{Value, json};
 use test_support::merge_patch::merge;
 
 use super::Start::Checks;
 use super::{ONE, reports};
 use crate::checks::{CheckShape, stored};
-use crate::cluster::{Cluster, Key, Kind};
 use crate::frontend::{Called, Checking, REPLIES};
-use crate::history::Shape;
-use crate::interceptor::lock;
-use crate::simulation::Simulation;
+use crate::prelude::*;
 use crate::users::{PROJECT_NAME, SHOP};
 
 pub(super) const POST: CheckShape =

@@ -1,13 +1,8 @@
 //! The same for what must be the case once no faults happen any more, and for versions of the connector.
 
-use serde_json::json;
-
 use super::Start::Live;
 use super::{ONE, reports};
-use crate::cluster::{Key, Kind};
-use crate::history::Shape;
-use crate::interceptor::lock;
-use crate::simulation::Simulation;
+use crate::prelude::*;
 use crate::users::SHOP;
 
 fn outputs() -> Key {

@@ -1,14 +1,11 @@
 //! The same for staged connectors.
 
 use connect_api::model::ConnectorUpdateAction as Action;
-use connect_operator::operator::object_ref::ObjectRef;
-use serde_json::{Value, json};
 
 use super::Start::Kit;
 use super::reports;
-use crate::interceptor::lock;
+use crate::prelude::*;
 use crate::remote::{Arrived, Asked, StagedVerb};
-use crate::simulation::Simulation;
 use crate::staged::{Plan, stored};
 
 /// It is previewed and published.

@@ -1,14 +1,10 @@
 //! The kinds of operations on deployments that are interrupted, and the expected result of each. Those on staged
 //! connectors are in `staged.rs`.
 
-use std::time::Duration;
-
-use connect_operator::names;
-
 use super::staged::{StagedCounts, StagedKind};
 use crate::checks::{CheckShape, stored};
-use crate::history::{Foreign, Shape};
-use crate::simulation::Simulation;
+use crate::history::Foreign;
+use crate::prelude::*;
 use crate::users::RESOURCES;
 
 /// Index in [`crate::users::LEVELS`] of the value with which a deployment fails.

@@ -13,14 +13,10 @@ mod unfriendly;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
 
 use self::kinds::Kind;
 use self::staged::StagedCounts;
-use crate::history::Reading;
-use crate::interceptor::lock;
-use crate::replay::simulate;
-use crate::simulation::{Outage, Simulation};
+use crate::prelude::*;
 
 /// A pause after which no earlier write can still arrive or be hidden from reads.
 const QUIET_PERIOD: Duration = Duration::from_secs(150);

@@ -1,10 +1,7 @@
 //! The kinds of operations on staged connectors that are interrupted, and the expected result of each.
 
-use std::time::Duration;
-
 use super::kinds::Expected;
-use crate::interceptor::Callee;
-use crate::simulation::{Armed, Outage, Simulation};
+use crate::prelude::*;
 use crate::staged::{Plan, StagedChange};
 
 /// Indexes in [`crate::staged::TAGS`].

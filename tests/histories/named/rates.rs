@@ -1,14 +1,9 @@
 //! How often an operator calls once everything has settled.
 
-use std::time::Duration;
-
 use clock::between;
 
 use crate::checks::{CheckShape, stored};
-use crate::history::{Reading, Shape};
-use crate::interceptor::Callee;
-use crate::replay::simulate;
-use crate::simulation::{Armed, Outage, Simulation};
+use crate::prelude::*;
 use crate::staged::Plan;
 use crate::users::RESOURCES;
 

@@ -1,13 +1,10 @@
 //! The ConfigMap of `spec.outputs`: it has what the record of the deployment shows, and belongs to the resource.
 
-use std::collections::BTreeMap;
-
 use connect_api::model::Deployment;
-use connect_operator::crd::{ConnectorDeployment, Output};
+use connect_operator::crd::Output;
 use kube::ResourceExt;
-use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, Key, Kind};
+use crate::prelude::*;
 
 /// Returns how the ConfigMap differs from what the spec asks for; `None`: not at all, or it asks for none.
 pub(super) fn unwritten(cluster: &Cluster, object: &ConnectorDeployment, record: &Deployment) -> Option<String> {

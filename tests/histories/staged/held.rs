@@ -1,12 +1,9 @@
 //! Named histories of a key that the service still holds after its staged connector is gone: a create is refused,
 //! although the lookup before it has found nothing.
 
-use std::time::Duration;
-
 use super::{Plan, stored};
-use crate::interceptor::{Callee, lock};
+use crate::prelude::*;
 use crate::replay::played;
-use crate::simulation::{Armed, Outage, Simulation};
 
 const PLAN: Plan =
     Plan { tag: 0, words: 0, previewable: false, publish: 0, adopt: false, delete: true, suspend: false };

@@ -1,14 +1,9 @@
 //! Named histories of a staged connector, each under every reading of what the contract leaves open.
 
-use std::time::Duration;
-
-use connect_operator::names;
-
 use super::random::CHOICES;
 use super::{Plan, StagedChange};
-use crate::interceptor::Callee;
+use crate::prelude::*;
 use crate::replay::played;
-use crate::simulation::{Armed, Outage, Simulation};
 
 /// An act; after each one everything settles.
 #[derive(Clone, Copy, Debug)]

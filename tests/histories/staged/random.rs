@@ -1,18 +1,13 @@
 //! Random histories of one staged connector: its users, other clients, faults, and every reading of what the contract
 //! leaves open.
 
-use std::time::Duration;
-
-use connect_operator::names;
 use dev_server::{Normalise, Variant};
 use proptest::prelude::*;
 
 use super::{FOLLOWER, Plan, StagedChange};
 use crate::Replay;
-use crate::history::{Reading, Step, outage};
-use crate::interceptor::lock;
-use crate::replay::simulate;
-use crate::simulation::Simulation;
+use crate::history::outage;
+use crate::prelude::*;
 
 /// What the contract leaves open about staged connectors, besides its friendliest reading.
 pub(crate) const CHOICES: [&str; 13] = [

@@ -5,10 +5,9 @@
 //! object; an edit does not cancel a call in progress.
 
 use connect_operator::crd::{ConnectorStaged, DeletionPolicy, StagedCallKind as Type};
-use jiff::Timestamp;
 
-use super::super::Checker;
 use super::remembered;
+use crate::prelude::*;
 
 /// Returns why the spec does not allow to begin this operation, or to send it again.
 fn forbidden(object: &ConnectorStaged, kind: Type) -> Option<&'static str> {

@@ -15,11 +15,6 @@ macro_rules! tell {
 }
 pub(super) use tell;
 
-/// Writes lines with colours, which the caller cleaned before it coloured them.
-pub(super) fn print_coloured(text: &str) -> io::Result<()> {
-    print_to(io::stdout().lock(), text)
-}
-
 /// Writes to standard output. A closed pipe is not an error.
 pub(super) fn print(text: &str) -> io::Result<()> {
     print_to(io::stdout().lock(), &clean(text))

@@ -4,32 +4,19 @@
 //! there: they are compared with those of the cluster, if these are known to be the applied ones. A difference never
 //! contains a secured value.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use secrecy::SecretString;
 use serde::Serialize;
 
 use crate::operator::deployment::declared::Declared;
 use crate::operator::deployment::persisted::ObservedDeployment;
+use crate::operator::values::Values;
 use crate::operator::values::digest::DigestKey;
-use crate::operator::values::names::{self, GLOBAL, Item, VisibleValues};
-use crate::operator::values::{RETRY_STRATEGY, Values};
+use crate::operator::values::names::{GLOBAL, Item, Kind, Names, VisibleValues};
 
-/// The kind of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) enum Kind {
-    /// A plain value.
-    Plain,
-    /// A secured value.
-    Secured,
-    /// Cron expression of a job.
-    Schedule,
-    /// Retry policy of an event application.
-    RetryPolicy,
-    /// Field of a staged connector.
-    Field,
-}
+/// Kind of a field of a staged connector; the values of deployments have the words of the operator.
+pub(super) const FIELD: &str = "field";
 
 /// How a value would change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -50,9 +37,9 @@ pub(super) enum Change {
 pub(super) struct Difference {
     /// Its application; `null` for a global value.
     pub(super) application: Option<String>,
-    /// Its kind.
-    pub(super) kind: Kind,
-    /// Its key, or the path of a field; `null` for a schedule and for a retry policy.
+    /// The word for its kind.
+    pub(super) kind: &'static str,
+    /// Its key, the field of a retry policy, or the path of a field; `null` for a schedule.
     pub(super) key: Option<String>,
     /// How it would change.
     pub(super) change: Change,
@@ -64,134 +51,71 @@ pub(super) struct Difference {
 
 impl Difference {
     fn of(item: &Item, change: Change, before: Option<String>, after: Option<String>) -> Self {
-        let kind = match item.kind {
-            names::Kind::Standard => Kind::Plain,
-            names::Kind::Secured => Kind::Secured,
-            names::Kind::Schedule => Kind::Schedule,
-            names::Kind::RetryPolicy => Kind::RetryPolicy,
-        };
         let application = Some(item.application.clone()).filter(|name| name != GLOBAL);
-        let key = Some(item.key.clone()).filter(|_| matches!(kind, Kind::Plain | Kind::Secured));
-        Self { application, kind, key, change, before, after }
+        let key = Some(item.key.clone()).filter(|key| !key.is_empty());
+        Self { application, kind: item.kind.as_str(), key, change, before, after }
     }
 
-    /// Identifies the value as the status does.
-    pub(super) fn item(&self) -> Item {
-        let application = self.application.as_deref().unwrap_or(GLOBAL);
-        let key = self.key.as_deref().unwrap_or_default();
-        match self.kind {
-            Kind::Plain | Kind::Field => Item::standard(application, key),
-            Kind::Secured => Item::secured(application, key),
-            Kind::Schedule => Item::schedule(application),
-            Kind::RetryPolicy => Item::retry_policy(application, RETRY_STRATEGY),
-        }
+    /// Whether it is about this value.
+    pub(super) fn is_of(&self, item: &Item) -> bool {
+        let texts = [&self.application, &self.key].map(|text| text.as_deref().unwrap_or_default());
+        self.kind == item.kind.as_str() && texts == [&item.application, &item.key]
     }
 }
 
-/// The inputs of the comparison.
-pub(super) struct Sides<'a> {
-    /// What the remote has; `None` if there is nothing yet.
-    pub(super) seen: Option<&'a ObservedDeployment>,
-    /// The values that were applied last, if they are known.
-    pub(super) applied: Option<&'a Values>,
-    /// The desired values.
-    pub(super) desired: &'a Values,
-    /// The declarations of the connector.
-    pub(super) declared: Option<&'a Declared>,
-    /// Key for comparing secured values without exposing them.
-    pub(super) key: &'a DigestKey,
-}
-
-/// Returns the differences, ordered by application.
-pub(super) fn differences(sides: &Sides<'_>) -> Vec<Difference> {
+/// Returns the differences, ordered by application. `seen`: what the remote has; `None` if there is nothing yet. `applied`: the
+/// values that were applied last, if they are known. `key`: for comparing secured values without exposing them.
+pub(super) fn differences(
+    seen: Option<&ObservedDeployment>,
+    applied: Option<&Values>,
+    desired: &Values,
+    declared: Option<&Declared>,
+    key: &DigestKey,
+) -> Vec<Difference> {
+    let names = Names::of(desired);
+    let desired = comparable(desired, key);
     // Nothing stays of what was applied to a deployment that is gone.
-    let applied = sides.applied.filter(|_| sides.seen.is_some());
-    let [desired, applied_last] =
-        [Some(sides.desired), applied].map(|it| it.map(|it| it.visible.clone()).unwrap_or_default());
-    let seen = sides.seen.map(|seen| seen.values.clone()).unwrap_or_default();
-    let mut found = Vec::new();
-    for item in desired.keys().chain(seen.keys()).collect::<BTreeSet<_>>() {
-        let [before, after, last] = [&seen, &desired, &applied_last].map(|values| values.get(item));
-        let change = match (before, after, item.kind) {
-            (_, _, names::Kind::RetryPolicy | names::Kind::Secured) => continue,
-            (before, after, _) if before == after => continue,
-            (None, _, _) => Change::Added,
-            (_, Some(_), _) => Change::Changed,
-            // Without a schedule in the spec, that of the connector applies.
-            (before, None, names::Kind::Schedule) if before != last => continue,
-            // The service may return the default for a value that was not sent.
-            (before, None, _) if before == default(sides.declared, item) => continue,
-            (_, None, _) => Change::Retained,
-        };
-        found.push(Difference::of(item, change, before.cloned(), after.or(before).cloned()));
+    let last = applied.filter(|_| seen.is_some()).map(|applied| comparable(applied, key));
+    let mut there = seen.map(|seen| seen.values.clone()).unwrap_or_default();
+    if let Some(last) = &last {
+        // The service shows no secured value, and older versions of it no retry policy: these are what was applied.
+        for (item, text) in last.iter().filter(|it| matches!(it.0.kind, Kind::Secured | Kind::RetryPolicy)) {
+            there.entry(item.clone()).or_insert_with(|| text.clone());
+        }
+    } else {
+        there.extend(seen.into_iter().flat_map(|seen| seen.secured.iter()).map(|item| (item.clone(), String::new())));
     }
-    retry_policies([&desired, &applied_last, &seen], &mut found);
-    secured(sides, applied, &mut found);
+    let default = |item| declared.and_then(|declared| declared.default_of(item));
+    let mut found = Vec::new();
+    for item in desired.keys().chain(there.keys()).collect::<BTreeSet<_>>() {
+        let [before, after] = [&there, &desired].map(|values| values.get(item));
+        let is_ours = last.as_ref().and_then(|last| last.get(item)) == before;
+        let (change, after) = match (before, after, item.kind) {
+            (before, after, _) if before == after => continue,
+            (None, after, _) => (Change::Added, after),
+            (Some(before), after @ Some(_), Kind::Secured) if before.is_empty() => (Change::Unknown, after),
+            (_, after @ Some(_), _) => (Change::Changed, after),
+            // What the spec leaves out is that of the connector, or a default of the service.
+            (_, None, Kind::Schedule | Kind::RetryPolicy) if !is_ours => continue,
+            (_, None, _) if item.is_replaced_by(&names) => (Change::Changed, None),
+            (before, None, _) if before == default(item) || !item.is_listed() => continue,
+            (before, None, _) => (Change::Retained, before),
+        };
+        let [before, after] = [before, after].map(|text| text.filter(|_| item.kind != Kind::Secured).cloned());
+        found.push(Difference::of(item, change, before, after));
+    }
     found.sort();
     found
 }
 
-fn default<'a>(declared: Option<&'a Declared>, item: &Item) -> Option<&'a String> {
-    declared?.default_of(item)
-}
-
-/// Compares the retry policies, which are replaced as a whole. If the record has none, it is assumed to be the one that
-/// was applied, because older versions of the service omit it; members that were not sent are defaults of the service.
-fn retry_policies([desired, applied, seen]: [&VisibleValues; 3], found: &mut Vec<Difference>) {
-    let all = desired.keys().chain(applied.keys()).chain(seen.keys());
-    let applications: BTreeSet<&String> =
-        all.filter(|item| item.kind == names::Kind::RetryPolicy).map(|item| &item.application).collect();
-    for name in applications {
-        let members = |values: &VisibleValues| -> BTreeMap<String, String> {
-            let own = |item: &Item| item.kind == names::Kind::RetryPolicy && item.application == *name;
-            values.iter().filter(|(item, _)| own(item)).map(|(it, text)| (it.key.clone(), text.clone())).collect()
-        };
-        let [desired, applied, seen] = [desired, applied, seen].map(members);
-        let there = if seen.is_empty() { &applied } else { &seen };
-        let has = |these: &BTreeMap<String, String>| these.iter().all(|(name, text)| there.get(name) == Some(text));
-        let change = match (there.is_empty(), desired.is_empty()) {
-            (true, false) => Change::Added,
-            (false, false) if !has(&desired) || (!applied.is_empty() && applied != desired) => Change::Changed,
-            (false, true) if !applied.is_empty() && has(&applied) => Change::Retained,
-            _ => continue,
-        };
-        let [before, after] = [there, if desired.is_empty() { there } else { &desired }].map(in_words);
-        found.push(Difference::of(&Item::retry_policy(name, RETRY_STRATEGY), change, before, after));
-    }
-}
-
-/// Formats a retry policy on one line, strategy first.
-fn in_words(members: &BTreeMap<String, String>) -> Option<String> {
-    let others = members.iter().filter(|(member, _)| *member != RETRY_STRATEGY);
-    let others = others.map(|(member, value)| format!("{member} {value}"));
-    let words: Vec<_> = members.get(RETRY_STRATEGY).cloned().into_iter().chain(others).collect();
-    (!words.is_empty()).then(|| words.join(", "))
-}
-
-fn secured(sides: &Sides<'_>, applied: Option<&Values>, found: &mut Vec<Difference>) {
-    let listed: BTreeSet<Item> = sides.seen.into_iter().flat_map(|seen| seen.secured.iter().cloned()).collect();
-    let desired = &sides.desired.secured;
-    let applied = applied.map(|applied| &applied.secured);
-    let before = applied.map_or(listed, |applied| applied.keys().cloned().collect());
-    for item in before.iter().chain(desired.keys()).collect::<BTreeSet<_>>() {
-        let change = match (desired.get(item), applied.and_then(|applied| applied.get(item))) {
-            (None, _) => Change::Retained,
-            (Some(_), None) if !before.contains(item) => Change::Added,
-            (Some(_), None) => Change::Unknown,
-            (Some(after), Some(applied)) if same(sides.key, after, applied) => continue,
-            (Some(_), Some(_)) => Change::Changed,
-        };
-        found.push(Difference::of(item, change, None, None));
-    }
-}
-
-/// Compares two secured values by their digests, without exposing them.
-fn same(key: &DigestKey, one: &SecretString, other: &SecretString) -> bool {
-    let digest = |value: &SecretString| {
-        let secured = [(Item::secured(GLOBAL, ""), value.clone())].into();
-        key.digest(&Values { secured, ..Values::default() })
+/// Returns texts that differ if the values do: of a secured value its digest, which does not expose it.
+fn comparable(values: &Values, key: &DigestKey) -> VisibleValues {
+    let digest = |(item, text): (&Item, &SecretString)| {
+        let secured = [(item.clone(), text.clone())].into();
+        (item.clone(), key.digest(&Values { secured, ..Values::default() }).to_string())
     };
-    digest(one) == digest(other)
+    let visible = values.visible.iter().map(|(item, text)| (item.clone(), text.clone()));
+    visible.chain(values.secured.iter().map(digest)).collect()
 }
 
 #[cfg(test)]

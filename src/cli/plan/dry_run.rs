@@ -3,11 +3,12 @@
 //! The only file of this command that sends requests other than reads; each of them has `dry_run` set. Nothing of a
 //! Secret is quoted, not even from an error of the API server.
 
-use kube::Client;
+use k8s_openapi::ByteString;
 use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, ValidationDirective};
 use serde_json::{Map, Value, json};
 
 use super::manifests::Document;
+use super::projected_cluster::ProjectedCluster;
 use crate::names;
 use crate::operator::cluster::objects::secret;
 use crate::operator::reporting::conditions::{LONGEST_MESSAGE, cut};
@@ -29,101 +30,70 @@ pub(super) struct WouldBe {
     pub(super) unchecked: Option<String>,
 }
 
-/// The API server's response to a manifest.
-pub(super) enum Checked {
-    /// It accepts the manifest.
-    Taken(Box<WouldBe>),
-    /// It rejects the manifest, with this message.
-    Refused(String),
-}
-
-/// Checks a manifest in a dry run. `namespace`: empty for a cluster-scoped kind. `makes_namespace`: whether the manifests
-/// also create its namespace.
-///
-/// # Errors
-/// If the API server does not respond.
-pub(super) async fn check(
-    client: &Client,
-    kind: &ApiResource,
-    namespace: &str,
-    document: &Document,
-    makes_namespace: bool,
-) -> Result<Checked, kube::Error> {
-    let is_secret = document.kind == "Secret";
-    let api = match namespace {
-        "" => Api::<DynamicObject>::all_with(client.clone(), kind),
-        namespace => Api::namespaced_with(client.clone(), namespace, kind),
-    };
-    let before = match read(client, &api, namespace, document).await {
-        Ok(before) => before,
-        Err(kube::Error::Api(status)) => return Ok(Checked::Refused(refused(is_secret, kind, &status))),
-        Err(error) => return Err(error),
-    };
-    let mut body = document.body.clone();
-    if let Some(body) = body.as_object_mut() {
-        body.remove("status");
-    }
-    if !namespace.is_empty() {
-        body["metadata"]["namespace"] = json!(namespace);
-    }
-    let unchecked = match send(&api, document, before.as_ref(), &body).await {
-        Ok(after) => {
-            let mut after = serde_json::to_value(after).map_err(kube::Error::SerdeError)?;
-            if changed(before.as_ref(), &after) && (is_secret || document.kind == "ConfigMap") {
-                // A dry run returns the old resourceVersion, which a real write would change.
-                after["metadata"]["resourceVersion"] = json!("");
+impl ProjectedCluster {
+    /// Checks a manifest in a dry run; returns what it would become, or why the API server rejects it. `namespace`: empty for
+    /// a cluster-scoped kind.
+    ///
+    /// # Errors
+    /// If the API server does not respond.
+    pub(super) async fn dry_run(
+        &self,
+        kind: &ApiResource,
+        namespace: &str,
+        document: &Document,
+    ) -> Result<Result<WouldBe, String>, kube::Error> {
+        let (client, name, is_secret) = (&self.before, &document.name, document.kind == "Secret");
+        let api = match namespace {
+            "" => Api::<DynamicObject>::all_with(client.clone(), kind),
+            namespace => Api::namespaced_with(client.clone(), namespace, kind),
+        };
+        let refuse = |error| match error {
+            kube::Error::Api(status) => Ok(Err(refused(is_secret, kind, &status))),
+            error => Err(error),
+        };
+        let found = if is_secret {
+            secret::read(client, namespace, name).await.map(|found| found.map(serde_json::to_value))
+        } else {
+            api.get_opt(name).await.map(|found| found.map(serde_json::to_value))
+        };
+        let before = match found {
+            Ok(before) => before.transpose().map_err(kube::Error::SerdeError)?,
+            Err(error) => return refuse(error),
+        };
+        let body = document.body_in(namespace);
+        let (patch, parameters) = request(before.as_ref(), &body);
+        let makes_namespace = self.labelled.contains(namespace) && before.is_none();
+        let unchecked = match api.patch(name, &parameters, &patch).await {
+            Ok(after) => {
+                let after = serde_json::to_value(after).map_err(kube::Error::SerdeError)?;
+                return Ok(Ok(WouldBe { before, after, unchecked: None }));
             }
-            return Ok(Checked::Taken(Box::new(WouldBe { before, after, unchecked: None })));
-        }
-        Err(kube::Error::Api(status)) if status.code == 403 => {
-            "you may not apply it, so the API server did not check it".to_owned()
-        }
-        Err(kube::Error::Api(status)) if status.code == 404 && makes_namespace && before.is_none() => {
-            format!("the namespace {namespace} does not exist yet, so the API server could not check it")
-        }
-        Err(kube::Error::Api(status)) => {
-            return Ok(Checked::Refused(refused(is_secret, kind, &status)));
-        }
-        Err(error) => return Err(error),
-    };
-    let after = apply_locally(before.as_ref(), &body, document);
-    Ok(Checked::Taken(Box::new(WouldBe { before, after, unchecked: Some(unchecked) })))
+            Err(kube::Error::Api(status)) if status.code == 403 => {
+                "you may not apply it, so the API server did not check it".to_owned()
+            }
+            Err(kube::Error::Api(status)) if status.code == 404 && makes_namespace => {
+                format!("the namespace {namespace} does not exist yet, so the API server could not check it")
+            }
+            Err(error) => return refuse(error),
+        };
+        let after = apply_locally(before.as_ref(), &body);
+        Ok(Ok(WouldBe { before, after, unchecked: Some(unchecked) }))
+    }
 }
 
-async fn read(
-    client: &Client,
-    api: &Api<DynamicObject>,
-    namespace: &str,
-    document: &Document,
-) -> Result<Option<Value>, kube::Error> {
-    let found = if document.kind == "Secret" {
-        secret::read(client, namespace, &document.name).await?.map(serde_json::to_value)
-    } else {
-        api.get_opt(&document.name).await?.map(serde_json::to_value)
+/// Returns the request that `kubectl apply` would send.
+fn request(before: Option<&Value>, body: &Value) -> (Patch<Value>, PatchParams) {
+    let (patch, manager) = match (before.and_then(applied_by), before.and_then(last_applied)) {
+        (None, Some(last)) => (Patch::Merge(three_way(&last, body)), CLIENT_SIDE.to_owned()),
+        (by, _) => (Patch::Apply(body.clone()), by.unwrap_or_else(|| KUBECTL.to_owned())),
     };
-    found.transpose().map_err(kube::Error::SerdeError)
-}
-
-async fn send(
-    api: &Api<DynamicObject>,
-    document: &Document,
-    before: Option<&Value>,
-    body: &Value,
-) -> Result<DynamicObject, kube::Error> {
-    let mut parameters = PatchParams {
+    let parameters = PatchParams {
         dry_run: true,
-        force: false,
-        field_manager: Some(CLIENT_SIDE.to_owned()),
+        force: matches!(patch, Patch::Apply(_)),
+        field_manager: Some(manager),
         field_validation: Some(ValidationDirective::Strict),
     };
-    let applied_by = before.and_then(applied_by);
-    if let (None, Some(last)) = (&applied_by, before.and_then(last_applied)) {
-        let patch = Patch::Merge(three_way(&last, body));
-        return api.patch(&document.name, &parameters, &patch).await;
-    }
-    parameters.force = true;
-    parameters.field_manager = Some(applied_by.unwrap_or_else(|| KUBECTL.to_owned()));
-    api.patch(&document.name, &parameters, &Patch::Apply(body)).await
+    (patch, parameters)
 }
 
 /// Returns the manager that last applied the object server-side, such as kubectl or a controller that follows Git.
@@ -157,54 +127,21 @@ fn three_way(last: &Value, now: &Value) -> Value {
 }
 
 /// Computes the result without the API server.
-pub(super) fn apply_locally(before: Option<&Value>, body: &Value, document: &Document) -> Value {
-    let mut after = before.cloned().unwrap_or_else(|| json!({}));
-    let last = before.and_then(last_applied).unwrap_or(Value::Null);
-    merge(&mut after, &three_way(&last, body));
+pub(super) fn apply_locally(before: Option<&Value>, body: &Value) -> Value {
+    let mut after = before.cloned().unwrap_or_default();
+    let last = before.and_then(last_applied).unwrap_or_default();
+    json_patch::merge(&mut after, &three_way(&last, body));
     if let Value::Object(texts) = after["stringData"].take() {
         for (key, text) in texts {
-            use base64::Engine as _;
-            let encoded = base64::engine::general_purpose::STANDARD.encode(text.as_str().unwrap_or_default());
-            merge(&mut after, &json!({ "data": { key: encoded } }));
+            let value = ByteString(text.as_str().unwrap_or_default().into());
+            json_patch::merge(&mut after["data"], &json!({ key: value }));
         }
     }
-    if let Some(after) = after.as_object_mut() {
-        after.remove("stringData");
-    }
-    if after["metadata"]["uid"].is_null() {
-        after["metadata"]["uid"] = json!(format!("{}-that-is-new", document.name));
-    }
-    if changed(before, &after) {
-        let generation = before.and_then(|before| before["metadata"]["generation"].as_i64()).unwrap_or(0);
-        after["metadata"]["generation"] = json!(generation + 1);
-        after["metadata"]["resourceVersion"] = json!("");
+    json_patch::merge(&mut after, &json!({"stringData": null}));
+    if let Some(before) = before.filter(|before| before["spec"] != after["spec"]) {
+        after["metadata"]["generation"] = json!(before["metadata"]["generation"].as_i64().unwrap_or_default() + 1);
     }
     after
-}
-
-fn merge(into: &mut Value, patch: &Value) {
-    let Value::Object(patch) = patch else {
-        *into = patch.clone();
-        return;
-    };
-    if !into.is_object() {
-        *into = json!({});
-    }
-    for (name, value) in patch {
-        if value.is_null() {
-            if let Some(into) = into.as_object_mut() {
-                into.remove(name);
-            }
-        } else {
-            merge(&mut into[name], value);
-        }
-    }
-}
-
-/// Whether a field that users write has changed.
-fn changed(before: Option<&Value>, after: &Value) -> bool {
-    let parts = ["spec", "data", "binaryData", "stringData"];
-    before.is_none_or(|before| parts.iter().any(|part| before[*part] != after[*part]))
 }
 
 fn refused(is_secret: bool, kind: &ApiResource, status: &kube::core::Status) -> String {
@@ -229,10 +166,8 @@ mod tests {
 
     #[test]
     fn string_data_takes_the_place_of_data_that_is_no_map() {
-        let text = "{apiVersion: v1, kind: Secret, metadata: {name: a}, data: oops, stringData: {token: b}}";
-        let document = crate::cli::plan::manifests::parse("a file", text).expect("an object").remove(0);
         let body = json!({"data": "oops", "stringData": {"token": "b"}});
-        assert_eq!(apply_locally(None, &body, &document)["data"], json!({"token": "Yg=="}));
+        assert_eq!(apply_locally(None, &body)["data"], json!({"token": "Yg=="}));
     }
 
     #[test]
@@ -250,7 +185,7 @@ mod tests {
             ("never applied", json!(null), json!({"a": 2}), json!({"a": 1, "b": 1}), json!({"a": 2, "b": 1})),
         ] {
             let mut after = before;
-            merge(&mut after, &three_way(&last, &now));
+            json_patch::merge(&mut after, &three_way(&last, &now));
             assert_eq!(after, expected, "{case}");
         }
     }

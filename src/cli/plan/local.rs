@@ -6,10 +6,9 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
-use serde_json::json;
 
-use super::difference::{Change, Kind};
-use super::dry_run::{self, Checked, WouldBe};
+use super::difference::Change;
+use super::dry_run::{self, WouldBe};
 use super::manifests::Document;
 use super::schema;
 use super::simulation::{Action, Projection, UNVERIFIED};
@@ -17,6 +16,7 @@ use crate::crd::ConnectProjectSpec;
 use crate::operator::deployment::desired::{Desired, Unready};
 use crate::operator::object_ref::ObjectRef;
 use crate::operator::reporting::reason::Reason;
+use crate::operator::values::names::Kind;
 
 /// Key of the project for which the environment has credentials, and these.
 const PROJECT_KEY: &str = "CTP_PROJECT_KEY";
@@ -27,21 +27,14 @@ const CLIENT_SECRET: &str = "CTP_CLIENT_SECRET";
 pub(super) const NOTE: &str = "a local plan does not read the cluster. It assumes that an existing deployment with the same \
     key belongs to the resource. It does not check rules between fields, or keys of other resources";
 
-/// Checks a manifest against the schema of its kind.
-pub(super) fn check(document: &Document, namespace: &str) -> Checked {
-    let mut body = document.body.clone();
-    if let Some(body) = body.as_object_mut() {
-        body.remove("status");
-    }
-    if !namespace.is_empty() {
-        body["metadata"]["namespace"] = json!(namespace);
-    }
+/// Checks a manifest against the schema of its kind; returns what it becomes, or what is wrong.
+pub(super) fn check(document: &Document, namespace: &str) -> Result<WouldBe, String> {
+    let body = document.body_in(namespace);
     let problems = schema::problems(&document.kind, &body);
     if !problems.is_empty() {
-        return Checked::Refused(problems.join("; "));
+        return Err(problems.join("; "));
     }
-    let after = dry_run::apply_locally(None, &body, document);
-    Checked::Taken(Box::new(WouldBe { before: None, after, unchecked: None }))
+    Ok(WouldBe { before: None, after: dry_run::apply_locally(None, &body), unchecked: None })
 }
 
 /// Returns the credentials of the environment as the Secret that a project names, if they are those of this project.
@@ -59,14 +52,6 @@ pub(super) fn credentials(project: &ConnectProjectSpec, variable: impl Fn(&str) 
     Some(Secret { data: Some(data), ..Secret::default() })
 }
 
-/// Returns whether a Secret among the files has the credentials of a project: that of a scaffold is for a user to fill in.
-pub(super) fn is_filled(project: &ConnectProjectSpec, secret: &Secret) -> bool {
-    let keys = &project.credentials_secret_ref;
-    let value = |key: &str| secret.data.as_ref().and_then(|data| data.get(key));
-    let filled = |key: &str| value(key).is_some_and(|bytes| !bytes.0.trim_ascii().is_empty());
-    filled(keys.client_id_key()) && filled(keys.client_secret_key())
-}
-
 /// Returns why a project is not asked.
 pub(super) fn no_credentials(project: &str, spec: &ConnectProjectSpec) -> String {
     format!(
@@ -78,11 +63,6 @@ pub(super) fn no_credentials(project: &str, spec: &ConnectProjectSpec) -> String
 /// Returns why nothing is known of a project that is not among the files.
 pub(super) fn absent(project: &ObjectRef) -> String {
     format!("{} {} is not among the files, so what would happen is not known", project.kind.as_str(), project.name)
-}
-
-/// Returns why it is not known what a deployment of a staged connector would do.
-pub(super) fn staged(name: &str) -> String {
-    format!("it deploys ConnectorStaged {name}, and only the cluster knows what of that is deployable")
 }
 
 /// Returns the names of the values where only their Secrets and ConfigMaps are absent, with a note about these, if the plan
@@ -111,7 +91,7 @@ pub(super) fn owned(outcome: &mut Projection, unknown: bool, secured: bool) {
     }
     for difference in &mut outcome.differences {
         // A value that is not among the files is empty.
-        let empty = difference.kind == Kind::Plain && difference.after.as_deref() == Some("");
+        let empty = difference.kind == Kind::Standard.as_str() && difference.after.as_deref() == Some("");
         if unknown && empty {
             (difference.change, difference.after) = (Change::Unknown, None);
         }
@@ -126,6 +106,8 @@ pub(super) fn owned(outcome: &mut Projection, unknown: bool, secured: bool) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -3,19 +3,21 @@
 //!
 //! Files may contain Secrets, so no error quotes their content.
 
-use std::io::Read as _;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// API group of what kustomize reads.
-const KUSTOMIZE: &str = "kustomize.config.k8s.io";
+const KUSTOMIZE: &str = "kustomize.config.k8s.io/";
 /// Start of the names of its files, which need no kind.
 const KUSTOMIZATION: &str = "kustomization.";
 /// What to do with such a file.
 const BUILD_IT: &str =
     "kustomize reads this file, the cluster does not: pipe what `kubectl kustomize DIR` prints into `plan -f -`";
 
+/// Stands for standard input in place of a file.
+const STANDARD_INPUT: &str = "-";
 /// Extensions of the files that are read from a folder, as for kubectl.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
@@ -36,22 +38,22 @@ pub(super) struct Document {
     pub(super) body: Value,
 }
 
-/// Why manifests cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub(in crate::cli) enum ManifestError {
-    /// A file or folder cannot be read.
-    #[error("{0}: {1}")]
-    File(String, std::io::Error),
-    /// A folder contains no manifests.
-    #[error("{0}: no file in this folder ends with .yaml, .yml or .json (--recursive also reads its folders)")]
-    Nothing(String),
-    /// A text is not valid YAML.
-    #[error("{0}: this is not valid YAML; the content is not shown, because it may be a secret")]
-    Form(String),
-    /// A document is not a Kubernetes object.
-    #[error("{0}: {1}")]
-    Object(String, &'static str),
+impl Document {
+    /// Returns the object as it is applied in a namespace, which is empty for a cluster-scoped kind: without a status.
+    pub(super) fn body_in(&self, namespace: &str) -> Value {
+        let mut body = self.body.clone();
+        json_patch::merge(&mut body, &json!({"status": null}));
+        if !namespace.is_empty() {
+            body["metadata"]["namespace"] = json!(namespace);
+        }
+        body
+    }
 }
+
+/// Why manifests cannot be read: the file, the document if it is one of it, and what is wrong.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}: {1}")]
+pub(in crate::cli) struct ManifestError(String, String);
 
 /// Reads all named files and folders, in this order.
 ///
@@ -60,49 +62,45 @@ pub(in crate::cli) enum ManifestError {
 pub(super) fn read(names: &[PathBuf], recursive: bool) -> Result<Vec<Document>, ManifestError> {
     let mut documents = Vec::new();
     for name in names {
-        let shown = name.display().to_string();
-        let failed = |error| ManifestError::File(shown.clone(), error);
-        if name.as_os_str() == "-" {
-            let mut text = String::new();
-            std::io::stdin().read_to_string(&mut text).map_err(failed)?;
-            documents.extend(parse("standard input", &text)?);
-        } else if name.is_dir() {
-            let mut files = Vec::new();
-            files_in(name, recursive, &mut files).map_err(failed)?;
-            if files.is_empty() {
-                return Err(ManifestError::Nothing(shown));
-            }
+        let mut files = vec![name.clone()];
+        if name.is_dir() && name.as_os_str() != STANDARD_INPUT {
+            files = files_in(name, recursive).map_err(|error| failed(name, &error))?;
             files.sort();
-            for file in files {
-                documents.extend(read_file(&file)?);
-            }
-        } else {
-            documents.extend(read_file(name)?);
+        }
+        if files.is_empty() {
+            let nothing = "no file in this folder ends with .yaml, .yml or .json (--recursive also reads its folders)";
+            return Err(failed(name, &nothing));
+        }
+        for file in files {
+            let is_input = file.as_os_str() == STANDARD_INPUT;
+            let text = if is_input { io::read_to_string(io::stdin()) } else { std::fs::read_to_string(&file) };
+            let text = text.map_err(|error| failed(&file, &error))?;
+            let origin = if is_input { "standard input".to_owned() } else { file.display().to_string() };
+            documents.extend(parse(&origin, &text)?);
         }
     }
     Ok(documents)
 }
 
-fn read_file(file: &Path) -> Result<Vec<Document>, ManifestError> {
-    let shown = file.display().to_string();
-    let text = std::fs::read_to_string(file).map_err(|error| ManifestError::File(shown.clone(), error))?;
-    parse(&shown, &text)
+fn failed(file: &Path, why: &impl ToString) -> ManifestError {
+    ManifestError(file.display().to_string(), why.to_string())
 }
 
-fn files_in(folder: &Path, recursive: bool, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+fn files_in(folder: &Path, recursive: bool) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         let path = entry.path();
         if path.is_dir() {
             // Links to folders may form a circle.
             if recursive && entry.file_type()?.is_dir() {
-                files_in(&path, recursive, files)?;
+                files.extend(files_in(&path, recursive)?);
             }
         } else if path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known)) {
             files.push(path);
         }
     }
-    Ok(())
+    Ok(files)
 }
 
 /// Parses the objects in a text. Pure.
@@ -112,7 +110,8 @@ fn files_in(folder: &Path, recursive: bool, files: &mut Vec<PathBuf>) -> std::io
 pub(super) fn parse(origin: &str, text: &str) -> Result<Vec<Document>, ManifestError> {
     let values: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|error| {
         let place = error.location().map(|place| format!(", line {}", place.line())).unwrap_or_default();
-        ManifestError::Form(format!("{origin}{place}"))
+        let why = "this is not valid YAML; the content is not shown, because it may be a secret";
+        ManifestError(format!("{origin}{place}"), why.to_owned())
     })?;
     let mut documents = Vec::new();
     for (at, value) in values.into_iter().enumerate() {
@@ -123,13 +122,12 @@ pub(super) fn parse(origin: &str, text: &str) -> Result<Vec<Document>, ManifestE
 
 fn add(origin: &str, value: Value, documents: &mut Vec<Document>) -> Result<(), ManifestError> {
     let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(ToOwned::to_owned);
-    let object = |what| ManifestError::Object(origin.to_owned(), what);
+    let object = |what: &str| ManifestError(origin.to_owned(), what.to_owned());
     if value.is_null() {
         return Ok(());
     }
-    let is_group = |version: &str| version.split('/').next() == Some(KUSTOMIZE);
     let of_kustomize = match value["apiVersion"].as_str() {
-        Some(version) => is_group(version),
+        Some(version) => version.starts_with(KUSTOMIZE),
         None => value["kind"].is_null() && origin.rsplit('/').next().is_some_and(|it| it.starts_with(KUSTOMIZATION)),
     };
     if of_kustomize {

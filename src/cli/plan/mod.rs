@@ -23,20 +23,20 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use kube::ResourceExt as _;
+
 use self::manifests::Document;
 use self::projected_cluster::{Planned, Settings};
-use self::reconcile::{plan, plan_staged};
-use self::remote::Remotes;
+use self::reconcile::ended;
 use self::report::{Form, Planning, Report};
 use self::simulation::{Action, Projection};
 use super::cluster::ClusterOptions;
 use super::installs::OperatorNamespace;
-use super::printing::print_coloured;
+use super::printing::print;
 use super::reach::{Reach, ReachError};
-use super::resources::ResourceType;
 use crate::error_text::with_causes;
 use crate::operator::cluster::objects::secret;
-use crate::operator::deployment::intent;
+use crate::operator::kinds::managed_kind::ManagedKind;
 use crate::operator::object_ref::ObjectRef;
 use crate::operator::values::digest::{DigestKey, KEY_LENGTH};
 
@@ -138,10 +138,10 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, PlanError> {
         return Err(PlanError::Nothing);
     }
     let report = Box::pin(report(&args, &documents)).await?;
-    print_coloured(&report.text(args.output))?;
-    Ok(if report.has_problems() {
+    print(&report.text(args.output))?;
+    Ok(if report.problems {
         ExitCode::FAILURE
-    } else if args.exit_code && report.has_changes() {
+    } else if args.exit_code && report.changes {
         ExitCode::from(CHANGES)
     } else {
         ExitCode::SUCCESS
@@ -156,39 +156,37 @@ async fn report(args: &Args, documents: &[Document]) -> Result<Report, PlanError
         let (client, namespace) = args.place.client().await.map_err(PlanError::Cluster)?;
         (Some(client), namespace)
     };
-    let mut remotes = Remotes::new(args.reach.factory(&[])?);
-    let key = DigestKey::new(rand::random::<[u8; KEY_LENGTH]>());
-    let secrets = secret::Policy { require_label: args.require_secret_label, ..secret::Policy::default() };
-    let operator_namespace = args.operator.given().map(ToOwned::to_owned);
-    let settings = Settings { secrets, local: args.local, namespace, operator_namespace };
+    let settings = Settings {
+        factory: args.reach.factory(&[])?,
+        key: DigestKey::new(rand::random::<[u8; KEY_LENGTH]>()),
+        secrets: secret::Policy { require_label: args.require_secret_label, ..secret::Policy::default() },
+        local: args.local,
+        namespace,
+        operator_namespace: args.operator.given().map(ToOwned::to_owned),
+    };
     let projected_cluster = projected_cluster::projected_cluster(client, settings, documents).await?;
     let (mut staged, mut outcomes) = (Vec::new(), BTreeMap::new());
     for (object_ref, planned) in &projected_cluster.staged {
-        let outcome = plan_staged(&projected_cluster, &mut remotes, &planned.after).await?;
-        staged.extend(planning(ResourceType::Staged, planned, planned.after.spec.key.clone(), outcome.clone()));
+        let outcome = projected_cluster.plan_staged(&planned.after).await.or_else(ended)?;
+        staged.extend(planning(planned, outcome.clone()));
         outcomes.insert(object_ref.clone(), outcome);
     }
     let mut deployments = Vec::new();
-    for (object_ref, planned) in &projected_cluster.planned {
+    for (object_ref, planned) in &projected_cluster.deployments {
         let named = planned.after.spec.connector.staged_ref.as_ref();
         let follows = named.and_then(|named| outcomes.get(&ObjectRef::staged(&object_ref.namespace, &named.name)));
-        let outcome = plan(&projected_cluster, &mut remotes, &key, planned, follows).await?;
-        deployments.extend(planning(ResourceType::Deployment, planned, intent::key(&planned.after), outcome));
+        let outcome = projected_cluster.plan(planned, follows).await.or_else(ended)?;
+        deployments.extend(planning(planned, outcome));
     }
-    Ok(Report { staged, deployments, invalid: projected_cluster.invalid, notes: projected_cluster.notes.into_inner() })
+    let notes = projected_cluster.notes();
+    Ok(Report::new([staged, deployments], projected_cluster.invalid, notes))
 }
 
 /// Returns the plan for a resource; `None` if it is not among the manifests and would not change.
-fn planning<K: kube::ResourceExt>(
-    resource_type: ResourceType,
-    planned: &Planned<K>,
-    key: String,
-    mut outcome: Projection,
-) -> Option<Planning> {
+fn planning<K: ManagedKind>(planned: &Planned<K>, outcome: Projection) -> Option<Planning> {
     if !planned.written && outcome.action == Action::None {
         return None;
     }
-    outcome.notes.extend(planned.unchecked.clone());
     let (namespace, name) = (planned.after.namespace().unwrap_or_default(), planned.after.name_any());
-    Some(Planning { resource_type, namespace, name, key, outcome })
+    Some(Planning { kind: K::KIND.as_str(), namespace, name, key: planned.after.claim()?.key, outcome })
 }

@@ -1,5 +1,6 @@
 //! A client of the cluster after applying: reads show the objects of the manifests in place of those of the cluster.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use http::{Request, Response, StatusCode};
@@ -8,45 +9,26 @@ use kube::client::Body;
 use kube::{Client, Resource as _};
 use serde_json::{Value, json};
 
+use crate::mutex::Mutex;
+
 /// The objects of the manifests, over a cluster. Not `Debug`: they may be Secrets.
 pub(super) struct Overlay {
     /// The cluster; `None`: one in which nothing exists.
     cluster: Option<Client>,
-    objects: Vec<Applied>,
-}
-
-struct Applied {
-    /// Path of all objects of its kind.
-    everywhere: String,
-    /// Path of those of its namespace.
-    here: String,
-    object: Value,
-}
-
-impl Applied {
-    fn is_same(&self, other: &Value) -> bool {
-        let [own, other] = [&self.object, other].map(|it| &it["metadata"]);
-        own["name"] == other["name"] && own["namespace"] == other["namespace"]
-    }
+    /// By their paths.
+    objects: Mutex<BTreeMap<String, Value>>,
 }
 
 impl Overlay {
-    pub(super) fn new(cluster: Option<Client>) -> Self {
-        Self { cluster, objects: Vec::new() }
+    pub(super) fn new(cluster: Option<Client>) -> Arc<Self> {
+        Arc::new(Self { cluster, objects: Mutex::default() })
     }
 
     /// Adds an object. `namespace`: empty for a cluster-scoped kind.
-    pub(super) fn put(&mut self, kind: &ApiResource, namespace: &str, object: Value) {
-        let everywhere = DynamicObject::url_path(kind, None);
-        let here = DynamicObject::url_path(kind, Some(namespace).filter(|it| !it.is_empty()));
-        self.objects.retain(|other| other.here != here || !other.is_same(&object));
-        self.objects.push(Applied { everywhere, here, object });
-    }
-
-    /// Returns whether the manifests have an object.
-    pub(super) fn has(&self, kind: &ApiResource, namespace: &str, name: &str) -> bool {
-        let here = DynamicObject::url_path(kind, Some(namespace).filter(|it| !it.is_empty()));
-        self.objects.iter().any(|it| it.here == here && it.object["metadata"]["name"] == name)
+    pub(super) fn put(&self, kind: &ApiResource, namespace: &str, object: Value) {
+        let collection = DynamicObject::url_path(kind, Some(namespace).filter(|it| !it.is_empty()));
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        self.objects.lock().insert(format!("{collection}/{name}"), object);
     }
 
     /// Returns the client.
@@ -56,20 +38,27 @@ impl Overlay {
         Client::new(service, "default")
     }
 
+    /// Returns the objects of a list: those of one namespace, or of all.
+    fn of_list(&self, path: &str) -> Vec<Value> {
+        let is_of = |(place, object): &(&String, &Value)| {
+            let collection = place.rsplit_once('/').map_or("", |(collection, _)| collection);
+            let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
+            collection == path || collection.replacen(&format!("/namespaces/{namespace}/"), "/", 1) == path
+        };
+        self.objects.lock().iter().filter(is_of).map(|(_, object)| object.clone()).collect()
+    }
+
     async fn answer(self: Arc<Self>, request: Request<Body>) -> Result<Response<Body>, kube::Error> {
         let path = request.uri().path().to_owned();
-        if let Some((collection, name)) = path.rsplit_once('/') {
-            let is_it = |it: &&Applied| it.here == collection && it.object["metadata"]["name"] == name;
-            if let Some(found) = self.objects.iter().find(is_it) {
-                return Ok(response(StatusCode::OK, &found.object));
-            }
+        let found = self.objects.lock().get(&path).map(|object| response(StatusCode::OK, object));
+        if let Some(found) = found {
+            return Ok(found);
         }
         let answer = match &self.cluster {
             Some(cluster) => cluster.send(request).await?,
             None => response(StatusCode::NOT_FOUND, &missing()),
         };
-        let applied: Vec<&Applied> =
-            self.objects.iter().filter(|it| it.everywhere == path || it.here == path).collect();
+        let applied = self.of_list(&path);
         // Without the CRD there is no list yet.
         let has_list = answer.status().is_success();
         if applied.is_empty() || !(has_list || answer.status() == StatusCode::NOT_FOUND) {
@@ -82,8 +71,9 @@ impl Overlay {
             json!({"apiVersion": "v1", "kind": "List", "metadata": {}, "items": []})
         };
         if let Some(items) = list["items"].as_array_mut() {
-            items.retain(|item| !applied.iter().any(|it| it.is_same(item)));
-            items.extend(applied.iter().map(|it| it.object.clone()));
+            let place = |object: &Value| ["namespace", "name"].map(|part| object["metadata"][part].clone());
+            items.retain(|item| !applied.iter().any(|it| place(it) == place(item)));
+            items.extend(applied);
         }
         Ok(response(StatusCode::OK, &list))
     }
@@ -117,11 +107,11 @@ mod tests {
         };
         let kind = ApiResource::erase::<ConfigMap>(&());
         let with = |objects: &[(&str, &str, &str)], below: Option<Client>| {
-            let mut overlay = Overlay::new(below);
+            let overlay = Overlay::new(below);
             for (namespace, name, value) in objects {
                 overlay.put(&kind, namespace, object(namespace, name, value));
             }
-            Arc::new(overlay).client()
+            overlay.client()
         };
         let cluster = with(&[("shop", "one", "old"), ("shop", "two", "old")], None);
         let after = with(&[("shop", "one", "new"), ("yard", "three", "new")], Some(cluster.clone()));

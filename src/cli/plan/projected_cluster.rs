@@ -8,30 +8,31 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use connect_api::http::HttpConnect;
 use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, ListParams};
 use kube::{Client, Resource, ResourceExt as _};
-use serde::de::DeserializeOwned;
 
-use self::checked::Manifests;
 pub(super) use self::projects::Project;
 use super::local;
 use super::manifests::Document;
 use super::overlay::Overlay;
-use super::stop::Stop;
 use crate::crd::shared::RemoteIdentity;
-use crate::crd::{ConnectorDeployment, ConnectorStaged, ProjectKind, ProjectRef, StagedConnector};
+use crate::crd::{ConnectorDeployment, ConnectorStaged, StagedConnector};
 use crate::metrics::Metrics;
+use crate::operator::clients::connect_factory::HttpFactory;
 use crate::operator::cluster::initial_lists::{InitialLists, List};
 use crate::operator::cluster::keys::{ClaimStatus, KeyOwnership};
 use crate::operator::cluster::objects::secret;
 use crate::operator::cluster::references::{Named, Reference};
-use crate::operator::deployment::desired::Contents;
+use crate::operator::deployment::declared::Declared;
+use crate::operator::deployment::desired::{self, Contents, Desired, Unready};
 use crate::operator::deployment::observe::{of_config_map, of_secret};
 use crate::operator::deployment::value_from;
 use crate::operator::kinds::managed_kind::{ManagedKind, object_ref};
 use crate::operator::object_ref::ObjectRef;
+use crate::operator::values::digest::DigestKey;
 
 /// A resource to plan.
 pub(super) struct Planned<K> {
@@ -41,8 +42,6 @@ pub(super) struct Planned<K> {
     pub(super) after: K,
     /// Whether it is among the manifests; otherwise it only references an object of the manifests.
     pub(super) written: bool,
-    /// Why the API server did not check it, if so.
-    pub(super) unchecked: Option<String>,
 }
 
 /// A manifest that cannot be applied.
@@ -58,8 +57,12 @@ pub(super) struct Invalid {
     pub(super) message: String,
 }
 
-/// By which operator the manifests are reconciled.
+/// By which operator the manifests are reconciled, and how.
 pub(super) struct Settings {
+    /// Makes the clients of remote projects.
+    pub(super) factory: HttpFactory,
+    /// A random key, to compare values without exposing them.
+    pub(super) key: DigestKey,
     /// Which Secrets may be used.
     pub(super) secrets: secret::Policy,
     /// Whether the manifests are all there is.
@@ -77,17 +80,21 @@ pub(super) struct ProjectedCluster {
     pub(super) before: Client,
     /// The cluster after applying.
     pub(super) after: Client,
+    /// The clients of the remote projects that were read.
+    pub(super) clients: RefCell<BTreeMap<ObjectRef, Arc<HttpConnect>>>,
     overlay: Arc<Overlay>,
     /// Deployments to plan, in order.
-    pub(super) planned: BTreeMap<ObjectRef, Planned<ConnectorDeployment>>,
+    pub(super) deployments: BTreeMap<ObjectRef, Planned<ConnectorDeployment>>,
     /// Staged connectors to plan, in order.
     pub(super) staged: BTreeMap<ObjectRef, Planned<ConnectorStaged>>,
     /// Manifests that cannot be applied.
     pub(super) invalid: Vec<Invalid>,
-    /// Information about the whole plan.
-    pub(super) notes: RefCell<Vec<String>>,
-    /// Projects among the manifests.
-    projects: BTreeSet<ObjectRef>,
+    /// Information about the whole plan, with the objects that it is about, if not all.
+    notes: RefCell<BTreeMap<String, Vec<String>>>,
+    /// What is applied, with its namespace.
+    applied: BTreeSet<(String, Reference)>,
+    /// Namespaces among the manifests.
+    pub(super) labelled: BTreeSet<String>,
     keys: KeyOwnership,
     /// The remotes of the projects through which resources of a namespace claim keys (rules 4 and 29).
     admitted: BTreeMap<(ObjectRef, String), RemoteIdentity>,
@@ -102,30 +109,7 @@ pub(super) async fn projected_cluster(
     settings: Settings,
     documents: &[Document],
 ) -> Result<ProjectedCluster, kube::Error> {
-    let before = Arc::new(Overlay::new(client.clone())).client();
-    let mut manifests = Manifests {
-        overlay: Overlay::new(client),
-        planned: BTreeMap::new(),
-        staged: BTreeMap::new(),
-        invalid: Vec::new(),
-        notes: Vec::new(),
-        projects: BTreeSet::new(),
-        objects: BTreeSet::new(),
-        labelled: BTreeSet::new(),
-        namespaces: BTreeSet::new(),
-        unchecked: BTreeMap::new(),
-    };
-    for document in documents.iter().filter(|it| it.group.is_empty() && it.kind == "Namespace") {
-        manifests.label(&before, document).await;
-    }
-    for document in documents {
-        manifests.add(&before, &settings, document).await?;
-    }
-    let Manifests { overlay, planned, staged, invalid, mut notes, projects, objects, labelled, namespaces, unchecked } =
-        manifests;
-    notes.extend(unchecked.into_iter().map(|(why, objects)| format!("{}: {why}", objects.join(", "))));
-    notes.extend(settings.local.then(|| local::NOTE.to_owned()));
-    let overlay = Arc::new(overlay);
+    let (before, overlay) = (Overlay::new(client.clone()).client(), Overlay::new(client));
     let (enqueue, _) = tokio::sync::mpsc::unbounded_channel();
     let lists = InitialLists::new(Metrics::new(jiff::Timestamp::UNIX_EPOCH));
     lists.listed(&List { kind: "ConnectorDeployment", namespace: None });
@@ -133,38 +117,52 @@ pub(super) async fn projected_cluster(
         settings,
         before,
         after: overlay.client(),
+        clients: RefCell::default(),
         overlay,
-        planned,
-        staged,
-        invalid,
-        notes: RefCell::new(notes),
-        projects,
+        deployments: BTreeMap::new(),
+        staged: BTreeMap::new(),
+        invalid: Vec::new(),
+        notes: RefCell::default(),
+        applied: BTreeSet::new(),
+        labelled: BTreeSet::new(),
         keys: KeyOwnership::new(lists, enqueue),
         admitted: BTreeMap::new(),
     };
-    let deployments = projected_cluster.list::<ConnectorDeployment>(&namespaces).await?;
-    let staged = projected_cluster.list::<ConnectorStaged>(&namespaces).await?;
-    projected_cluster.add_users(&deployments, &staged, &objects, &labelled);
+    for document in documents.iter().filter(|it| it.group.is_empty() && it.kind == "Namespace") {
+        projected_cluster.label(document).await;
+    }
+    for document in documents {
+        projected_cluster.add(document).await?;
+    }
+    if projected_cluster.settings.local {
+        projected_cluster.note(local::NOTE.to_owned(), None);
+    }
+    let staged = projected_cluster.list::<ConnectorStaged>().await?;
+    let deployments = projected_cluster.list::<ConnectorDeployment>().await?;
+    projected_cluster.add_users(&deployments, &staged);
     projected_cluster.note_keys(&deployments).await;
     projected_cluster.note_keys(&staged).await;
     Ok(projected_cluster)
 }
 
 impl ProjectedCluster {
-    /// Notes something about the whole plan, once.
-    fn note(&self, text: String) {
-        let mut notes = self.notes.borrow_mut();
-        if !notes.contains(&text) {
-            notes.push(text);
-        }
+    /// Notes something about the whole plan, or about this object.
+    fn note(&self, text: String, object: Option<String>) {
+        self.notes.borrow_mut().entry(text).or_default().extend(object);
     }
 
-    /// Returns the objects of a kind after applying: in the whole cluster, or only in these namespaces if the user may not
-    /// list all.
-    async fn list<K>(&self, namespaces: &BTreeSet<String>) -> Result<Vec<K>, kube::Error>
-    where
-        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned,
-    {
+    /// Returns what was noted.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let text = |(text, objects): (&String, &Vec<String>)| match objects.as_slice() {
+            [] => text.clone(),
+            objects => format!("{}: {text}", objects.join(", ")),
+        };
+        self.notes.borrow().iter().map(text).collect()
+    }
+
+    /// Returns the objects of a kind after applying: in the whole cluster, or only in the namespaces of the manifests if the
+    /// user may not list all.
+    async fn list<K: ManagedKind + Resource<Scope = NamespaceResourceScope>>(&self) -> Result<Vec<K>, kube::Error> {
         let all = ListParams::default();
         match Api::<K>::all(self.after.clone()).list(&all).await {
             Ok(list) => return Ok(list.items),
@@ -173,49 +171,47 @@ impl ProjectedCluster {
             Err(kube::Error::Api(status)) if status.code == 403 => {}
             Err(error) => return Err(error),
         }
-        self.note(format!(
+        let why = format!(
             "you may not list the {}s of all namespaces, so those of other namespaces were not compared by their keys, and \
              not planned if the manifests change their ClusterConnectProject",
-            K::kind(&())
-        ));
+            K::KIND.as_str()
+        );
+        self.note(why, None);
         let mut found = Vec::new();
+        let namespaces: BTreeSet<&String> = self.applied.iter().map(|it| &it.0).filter(|it| !it.is_empty()).collect();
         for namespace in namespaces {
             found.extend(Api::<K>::namespaced(self.after.clone(), namespace).list(&all).await?.items);
         }
         Ok(found)
     }
 
+    /// Whether the manifests may change something for a resource of a namespace that names these objects.
+    fn concerns(&self, namespace: &str, named: impl IntoIterator<Item = Reference>) -> bool {
+        named.into_iter().any(|reference| {
+            let is_shared = reference.0 == Named::ClusterProject;
+            let place = if is_shared { "" } else { namespace };
+            self.applied.contains(&(place.to_owned(), reference)) || (is_shared && self.labelled.contains(namespace))
+        })
+    }
+
     /// Adds deployments and staged connectors that are not among the manifests, but whose values, connector or project
-    /// are. `labelled`: Namespaces among the manifests.
-    fn add_users(
-        &mut self,
-        deployments: &[ConnectorDeployment],
-        staged: &[ConnectorStaged],
-        objects: &BTreeSet<(String, Reference)>,
-        labelled: &BTreeSet<String>,
-    ) {
-        let changes = |projects: &BTreeSet<ObjectRef>, namespace: &str, reference: &ProjectRef| {
-            let shared = reference.kind == ProjectKind::ClusterConnectProject;
-            projects.contains(&ObjectRef::of_project(namespace, reference)) || (shared && labelled.contains(namespace))
-        };
+    /// are.
+    fn add_users(&mut self, deployments: &[ConnectorDeployment], staged: &[ConnectorStaged]) {
         for object in staged {
-            let concerned = changes(&self.projects, &object.namespace().unwrap_or_default(), &object.spec.project_ref);
-            if concerned {
-                let concerned = || Planned { before: None, after: object.clone(), written: false, unchecked: None };
-                self.staged.entry(object_ref(object)).or_insert_with(concerned);
+            let namespace = object.namespace().unwrap_or_default();
+            if self.concerns(&namespace, [Named::project(&object.spec.project_ref)]) {
+                self.applied.insert((namespace, (Named::Staged, object.name_any())));
+                let planned = || Planned { before: None, after: object.clone(), written: false };
+                self.staged.entry(object_ref(object)).or_insert_with(planned);
             }
         }
         for object in deployments {
-            let namespace = object.namespace().unwrap_or_default();
-            let named = object.spec.connector.staged_ref.as_ref();
-            let uses = |reference: Reference| objects.contains(&(namespace.clone(), reference));
-            let concerned = changes(&self.projects, &namespace, &object.spec.project_ref)
-                || named.is_some_and(|named| self.staged.contains_key(&ObjectRef::staged(&namespace, &named.name)))
-                || value_from::references(&object.spec).into_iter().any(uses);
-            if concerned {
-                let before = Some(object.clone());
-                let concerned = || Planned { before, after: object.clone(), written: false, unchecked: None };
-                self.planned.entry(object_ref(object)).or_insert_with(concerned);
+            let mut named = value_from::references(&object.spec);
+            named.insert(Named::project(&object.spec.project_ref));
+            named.extend(object.spec.connector.staged_ref.iter().map(|staged| (Named::Staged, staged.name.clone())));
+            if self.concerns(&object.namespace().unwrap_or_default(), named) {
+                let planned = || Planned { before: Some(object.clone()), after: object.clone(), written: false };
+                self.deployments.entry(object_ref(object)).or_insert_with(planned);
             }
         }
     }
@@ -224,7 +220,7 @@ impl ProjectedCluster {
     async fn note_keys<K: ManagedKind>(&mut self, objects: &[K]) {
         let planned = |it: &K| {
             let object_ref = object_ref(it);
-            self.planned.contains_key(&object_ref) || self.staged.contains_key(&object_ref)
+            self.deployments.contains_key(&object_ref) || self.staged.contains_key(&object_ref)
         };
         let claims: Vec<_> = objects.iter().filter_map(|it| Some((it, it.claim()?))).collect();
         let keys: BTreeSet<&String> = claims.iter().filter(|it| planned(it.0)).map(|it| &it.1.key).collect();
@@ -234,7 +230,7 @@ impl ProjectedCluster {
             let place = ObjectRef::of_project(&namespace, &claim.project);
             // Through a project that a resource may not use, or that the user may not read, nothing is claimed.
             if let Ok(Some(project)) = self.project(&place, &namespace).await
-                && (project.answers || self.projects.contains(&place))
+                && (project.answers || self.concerns(&namespace, [Named::project(&claim.project)]))
             {
                 self.admitted.insert((place, namespace), project.spec.identity());
             }
@@ -255,52 +251,44 @@ impl ProjectedCluster {
     ///
     /// # Errors
     /// Errors of the API server.
-    pub(super) async fn staged(
-        &self,
-        namespace: &str,
-        object: &ConnectorDeployment,
-    ) -> Result<Option<StagedConnector>, kube::Error> {
+    pub(super) async fn staged(&self, object: &ConnectorDeployment) -> Result<Option<StagedConnector>, kube::Error> {
         let Some(reference) = &object.spec.connector.staged_ref else { return Ok(None) };
-        let api = Api::<ConnectorStaged>::namespaced(self.after.clone(), namespace);
+        let namespace = object.namespace().unwrap_or_default();
+        let api = Api::<ConnectorStaged>::namespaced(self.after.clone(), &namespace);
         // The plan for the staged connector itself covers what follows from its new spec.
-        let is_planned = self.staged.contains_key(&ObjectRef::staged(namespace, &reference.name));
-        Ok(api.get_opt(&reference.name).await?.map(|found| {
-            let connector = found.connector();
-            let seen = found.status.as_ref().map(|status| status.observed_generation);
-            let is_known = seen.is_some() && (is_planned || seen == found.metadata.generation);
-            let unknown = || Err("the operator has not reconciled it yet".to_owned());
-            StagedConnector { deployable: if is_known { connector.deployable } else { unknown() }, ..connector }
-        }))
+        let is_planned = self.staged.contains_key(&ObjectRef::staged(&namespace, &reference.name));
+        let Some(found) = api.get_opt(&reference.name).await? else { return Ok(None) };
+        let mut connector = found.connector();
+        if !is_planned && found.status.map(|status| status.observed_generation) != found.metadata.generation {
+            connector.deployable = Err("the operator has not reconciled it yet".to_owned());
+        }
+        Ok(Some(connector))
     }
 
-    /// Returns a Secret that a resource names; the error is the condition of the resource if it may not be used.
-    async fn secret(&self, client: &Client, namespace: &str, name: &str) -> Result<Option<Secret>, Stop> {
-        Ok(secret::named(client, &self.settings.secrets, namespace, name).await??)
-    }
-
-    /// Returns the objects from which a spec takes values, before or after applying.
+    /// Returns the values of a resource, from the Secrets and ConfigMaps before or after applying; the inner error is why
+    /// they cannot be sent.
     ///
     /// # Errors
     /// Errors of the API server.
-    pub(super) async fn contents(
+    pub(super) async fn values(
         &self,
         client: &Client,
-        namespace: &str,
-        named: &BTreeSet<Reference>,
-    ) -> Result<Contents, kube::Error> {
-        let config_maps = Api::<ConfigMap>::namespaced(client.clone(), namespace);
+        object: &ConnectorDeployment,
+        declared: Option<&Declared>,
+    ) -> Result<Result<Desired, Unready>, kube::Error> {
+        let namespace = object.namespace().unwrap_or_default();
+        let config_maps = Api::<ConfigMap>::namespaced(client.clone(), &namespace);
         let mut contents = Contents::new();
-        for reference in named {
+        for reference in value_from::references(&object.spec) {
             let found = match reference.0 {
-                Named::Secret => {
-                    let found = secret::named(client, &self.settings.secrets, namespace, &reference.1).await?;
-                    found.map(|found| found.map(of_secret))
-                }
+                Named::Secret => secret::named(client, &self.settings.secrets, &namespace, &reference.1)
+                    .await?
+                    .map(|found| found.map(of_secret)),
                 _ => Ok(config_maps.get_opt(&reference.1).await?.map(of_config_map)),
             };
-            contents.extend(found.transpose().map(|found| (reference.clone(), found)));
+            contents.extend(found.transpose().map(|found| (reference, found)));
         }
-        Ok(contents)
+        Ok(desired::from_spec(&object.spec, &contents, declared))
     }
 }
 

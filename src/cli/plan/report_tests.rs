@@ -6,17 +6,15 @@ fn outcome(action: Action) -> Projection {
     Projection { action, ..Projection::default() }
 }
 
-fn planning(resource_type: ResourceType, name: &str, outcome: Projection) -> Planning {
+fn planning(kind: &'static str, name: &str, outcome: Projection) -> Planning {
     let [namespace, name, key] = ["shop".to_owned(), name.to_owned(), format!("shop_{name}")];
-    Planning { resource_type, namespace, name, key, outcome }
+    Planning { kind, namespace, name, key, outcome }
 }
 
-fn difference(kind: Kind, change: Change, before: Option<&str>, after: Option<&str>) -> Difference {
-    let key = match kind {
-        Kind::Plain | Kind::Secured => Some("KEY".to_owned()),
-        Kind::Field => Some("repository.tag".to_owned()),
-        Kind::Schedule | Kind::RetryPolicy => None,
-    };
+/// A difference of a value whose kind and key are separated by a blank.
+fn difference(value: &'static str, change: Change, before: Option<&str>, after: Option<&str>) -> Difference {
+    let (kind, key) = value.split_once(' ').unwrap_or((value, ""));
+    let key = Some(key.to_owned()).filter(|key| !key.is_empty());
     let [before, after] = [before, after].map(|text| text.map(ToOwned::to_owned));
     Difference { application: Some("service".to_owned()), kind, key, change, before, after }
 }
@@ -26,43 +24,40 @@ fn report() -> Report {
     let redeploy = Projection {
         connector: Some(Versions { before: 1, after: 2 }),
         differences: vec![
-            difference(Kind::Plain, Change::Changed, Some("a\nb\u{1b}[2J"), Some(&long)),
-            difference(Kind::Plain, Change::Retained, Some("old"), Some("old")),
-            difference(Kind::Secured, Change::Changed, None, None),
-            difference(Kind::Schedule, Change::Added, None, Some("0 5 * * *")),
-            difference(Kind::RetryPolicy, Change::Added, None, Some("immediate")),
+            difference("plain KEY", Change::Changed, Some("a\nb\u{1b}[2J"), Some(&long)),
+            difference("plain KEY", Change::Retained, Some("old"), Some("old")),
+            difference("secured KEY", Change::Changed, None, None),
+            difference("schedule", Change::Added, None, Some("0 5 * * *")),
+            difference("retryPolicy strategy", Change::Added, None, Some("immediate")),
+            difference("retryPolicy maxAttempts", Change::Changed, Some("5"), None),
         ],
         notes: vec!["a note".to_owned()],
         ..outcome(Action::Redeploy)
     };
     let unknown = Projection {
-        differences: vec![difference(Kind::Secured, Change::Unknown, None, None)],
+        differences: vec![difference("secured KEY", Change::Unknown, None, None)],
         ..outcome(Action::Unknown)
     };
     let moved = Projection {
-        differences: vec![difference(Kind::Field, Change::Changed, Some("1"), Some("2"))],
+        differences: vec![difference("field repository.tag", Change::Changed, Some("1"), Some("2"))],
         ..outcome(Action::Update)
     };
-    let (staged, deployment) = (ResourceType::Staged, ResourceType::Deployment);
+    let (staged, deployment) = ("ConnectorStaged", "ConnectorDeployment");
     let [kind, namespace, name, message] = ["Secret", "shop", "tax", "no\nwords"].map(ToOwned::to_owned);
-    Report {
-        staged: vec![planning(staged, "kit", moved), planning(staged, "made", outcome(Action::Create))],
-        deployments: vec![
-            planning(deployment, "one", outcome(Action::Create)),
-            planning(deployment, "two", redeploy),
-            planning(deployment, "three", unknown),
-            planning(deployment, "four", outcome(Action::Adopt)),
-            planning(deployment, "five", outcome(Action::None)),
-            planning(
-                deployment,
-                "six",
-                Projection::problem(ConditionUpdate::new(Reason::SecretMissing, "Missing: Secret tax")),
-            ),
-            planning(deployment, "seven", Projection { held: Some(Action::Redeploy), ..outcome(Action::None) }),
-        ],
-        invalid: vec![Invalid { kind, namespace, name, message }],
-        notes: vec!["of the plan".to_owned()],
-    }
+    let staged = vec![planning(staged, "kit", moved), planning(staged, "made", outcome(Action::Create))];
+    let missing = ConditionUpdate::new(Reason::SecretMissing, "Missing: Secret tax");
+    let held = Projection { held: Some(Action::Redeploy), ..outcome(Action::None) };
+    let outcomes = [
+        ("one", outcome(Action::Create)),
+        ("two", redeploy),
+        ("three", unknown),
+        ("four", outcome(Action::Adopt)),
+        ("five", outcome(Action::None)),
+        ("six", Projection::problem(missing)),
+        ("seven", held),
+    ];
+    let deployments = outcomes.map(|(name, outcome)| planning(deployment, name, outcome)).into();
+    Report::new([staged, deployments], vec![Invalid { kind, namespace, name, message }], vec!["of the plan".to_owned()])
 }
 
 #[test]
@@ -80,16 +75,17 @@ fn lines_contain_no_control_characters() {
     = service KEY: no longer named, and stays "old"
     ~ service KEY: (secured) changed
     + service schedule: "0 5 * * *"
-    + service retryPolicy: "immediate"
+    + service retryPolicy.strategy: "immediate"
+    ~ service retryPolicy.maxAttempts: "5" -> none
       a note
 ? ConnectorDeployment shop/three: is redeployed if a secured value has changed
     ? service KEY: (secured) may have changed
-+ ConnectorDeployment shop/four: adopts the deployment with the key shop_four without changes
++ ConnectorDeployment shop/four: adopts what has the key shop_four, without changes
   ConnectorDeployment shop/five: nothing to do
 ! ConnectorDeployment shop/six: SecretMissing: Missing: Secret tax
   ConnectorDeployment shop/seven: nothing is sent while suspend is true; once it is false, it is redeployed
 Note: of the plan
-Plan: 2 to create, 1 to redeploy, 1 to adopt, 1 to update, 1 possibly to redeploy, 2 unchanged, 2 with problems."#
+Plan: 1 possibly to redeploy, 1 to adopt, 2 to create, 1 to redeploy, 1 to update, 2 unchanged, 2 with problems."#
     );
     assert_eq!(report().lines().join("\n"), expected);
 }
@@ -129,7 +125,7 @@ fn the_page_describes_exactly_the_members_of_the_json() {
     let page = include_str!("../../../docs/plan.md");
     let described: std::collections::BTreeSet<String> = page.lines().flat_map(paths).collect();
     let mut found = std::collections::BTreeSet::new();
-    members(&report().json(), "", &mut found);
+    members(&json!(report()), "", &mut found);
     assert_eq!(found, described);
     for action in [
         Action::None,

@@ -3,29 +3,20 @@
 //!
 //! Manifests may contain secrets, so no problem quotes a value.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::crd;
-
-/// Members of every object that a schema of a CRD does not describe.
-const OF_EVERY_OBJECT: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 /// Returns what the API server would refuse about an object, as far as the schema tells; nothing for a kind without a CRD.
 pub(super) fn problems(kind: &str, object: &Value) -> Vec<String> {
     let mut problems = Vec::new();
-    let Some((version, schema)) = schema(kind) else { return problems };
-    let served = format!("{}/{version}", crate::names::GROUP);
-    if object["apiVersion"] != served.as_str() {
-        problems.push(format!("apiVersion: this version of the program knows {served} only"));
+    let Some((version, mut schema)) = schema(kind) else { return problems };
+    schema["properties"]["apiVersion"] = json!({"enum": [format!("{}/{version}", crate::names::GROUP)]});
+    // Members of every object that a schema of a CRD does not describe.
+    for name in ["kind", "metadata"] {
+        schema["properties"][name] = Value::Null;
     }
-    let own: Map<String, Value> = object
-        .as_object()
-        .into_iter()
-        .flatten()
-        .filter(|(name, _)| !OF_EVERY_OBJECT.contains(&name.as_str()))
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect();
-    check(&Value::Object(own), &schema, "", &mut problems);
+    check(object, &schema, "", &mut problems);
     problems
 }
 
@@ -85,17 +76,12 @@ fn of_object(members: &Map<String, Value>, schema: &Value, path: &str, problems:
             problems.push(format!("{}: it is required", joined(path, name)));
         }
     }
-    let known = schema["properties"].as_object();
     for (name, value) in members.iter().filter(|(_, value)| !value.is_null()) {
         let place = joined(path, name);
-        match known.and_then(|known| known.get(name)) {
+        match schema["properties"].get(name).or(schema.get("additionalProperties")) {
+            Some(Value::Null) => {}
             Some(schema) => check(value, schema, &place, problems),
-            None if schema["additionalProperties"].is_object() => {
-                check(value, &schema["additionalProperties"], &place, problems);
-            }
-            None => {
-                problems.push(format!("{place}: there is no such field"));
-            }
+            None => problems.push(format!("{place}: there is no such field")),
         }
     }
 }
@@ -106,8 +92,6 @@ fn joined(path: &str, name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn deployment(spec: &Value) -> Value {

@@ -4,58 +4,58 @@
 //! An operation in progress is assumed to succeed, because everything else follows it. This file decides nothing that
 //! the operator decides: `decide`, `registered`, `intent` and `status::ready_condition` are the operator's own code.
 
-mod stage;
+mod table;
 
 use connect_api::scopes;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use self::stage::Stage;
-use super::difference::{Change, Difference, Sides, differences};
-use super::stop::Problem;
+use super::difference::{Change, Difference, differences};
 use crate::crd::ConnectorDeployment;
 use crate::names;
 use crate::operator::deployment::decide::{CallKind, Decision, Outcome, Step};
 use crate::operator::deployment::desired::Desired;
 use crate::operator::deployment::intent::{self, Target};
-use crate::operator::deployment::observe::{self, RecordRead};
-use crate::operator::deployment::persisted::{Observation, Phase};
+use crate::operator::deployment::observe::{self, RecordRead, of_record};
+use crate::operator::deployment::persisted::{Observation, PersistedState};
 use crate::operator::deployment::registered::{self, Registered, not_sent};
 use crate::operator::deployment::status::{self, DesiredIdentity};
 use crate::operator::deployment::value_from;
 use crate::operator::reconcile;
-use crate::operator::remote::RegistryAnswer;
+use crate::operator::remote::{RegistryAnswer, RegistryEntry};
 use crate::operator::reporting::conditions::{self, ConditionUpdate};
 use crate::operator::reporting::problem;
 use crate::operator::reporting::reason::{ConditionState, Reason};
+use crate::operator::reporting::service_report;
+use crate::operator::values::Values;
 use crate::operator::values::digest::DigestKey;
+use crate::operator::values::names::{Item, listed};
 
 /// Note about the secured values of a deployment that is adopted without a change.
 pub(super) const UNVERIFIED: &str = "its secured values cannot be read, and stay unchanged";
 
 /// The inputs of the simulation.
-#[derive(Clone, Copy)]
 pub(super) struct Inputs<'a> {
-    /// The resource before applying.
-    pub(super) before: Option<&'a ConnectorDeployment>,
     /// The resource after applying.
     pub(super) after: &'a ConnectorDeployment,
     /// Key, type and region.
-    pub(super) wanted: &'a DesiredIdentity,
+    pub(super) wanted: DesiredIdentity,
     /// The target connector.
-    pub(super) target: &'a Target,
+    pub(super) target: Target,
     /// What the registry knows of the connector.
-    pub(super) registered: &'a Registered,
+    pub(super) registered: Registered,
     /// The record that the remote returned.
-    pub(super) read: &'a RecordRead,
+    pub(super) read: RecordRead,
     /// The values to send, or the condition if they are incomplete.
-    pub(super) desired: &'a Result<Desired, ConditionUpdate>,
-    /// The values of the resource and the objects that it names before applying; `None` if they cannot be determined.
-    pub(super) earlier: Option<&'a Desired>,
+    pub(super) desired: Result<Desired, ConditionUpdate>,
+    /// What the operator remembers.
+    pub(super) persisted: PersistedState,
+    /// The values that were applied last, if they are known.
+    pub(super) applied: Option<Values>,
     /// A random key, to compare values without exposing them.
     pub(super) key: &'a DigestKey,
     /// Scopes of the token, if its response listed them.
-    pub(super) granted: &'a [String],
+    pub(super) granted: Vec<String>,
     /// The current time.
     pub(super) now: Timestamp,
 }
@@ -87,6 +87,21 @@ pub(super) enum Action {
     Publish,
     /// Not known; a note has the reason.
     NotKnown,
+}
+
+/// What a user has to correct first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Problem {
+    /// The reason of the condition that the operator would report.
+    pub(super) reason: &'static str,
+    /// Its message.
+    pub(super) message: String,
+}
+
+impl From<ConditionUpdate> for Problem {
+    fn from(condition: ConditionUpdate) -> Self {
+        Self { reason: condition.reason.as_str(), message: condition.message }
+    }
 }
 
 /// Version of the connector before and after.
@@ -146,203 +161,181 @@ impl Projection {
     }
 }
 
-/// Simulates what the operator would do.
-pub(super) fn simulate(inputs: &Inputs<'_>) -> Projection {
-    let ignored = intent::ignored(inputs.after);
-    let wanted = inputs.desired.as_ref().ok().map(|desired| desired.wanted(inputs.key, &ignored));
-    let mut intent = intent::intent(inputs.after, inputs.wanted, Some(inputs.target), inputs.registered.latest());
-    if intent.deletion.is_some() {
-        return Projection::deleted();
-    }
-    let stage = Stage::of(inputs, wanted.as_ref(), observe::observation(inputs.read, &ignored));
-    if stage.is_busy() {
-        return Projection::in_progress();
-    }
-    let mut outcome = Projection::default();
-    // What is held is what would happen otherwise.
-    let is_suspended = std::mem::take(&mut intent.suspended);
-    let decision = stage.play(&intent, wanted.as_ref(), inputs.key, inputs.now);
-    if let Ok(desired) = inputs.desired {
-        outcome.notes.extend(desired.not_sent_note());
-        outcome.notes.extend(value_from::invisible_note(&desired.invisible()));
-    }
-    let problem = match &decision.step {
-        Step::Send(call) => foresee(inputs, call.kind, &stage, &mut outcome),
-        Step::NoOp | Step::RemoveFinalizer => rest(inputs, &decision, &stage, &mut outcome),
-    };
-    outcome.problem = problem.err().map(Into::into);
-    if is_suspended && outcome.problem.is_none() && outcome.is_sent() {
-        let held = status::ready_condition(&Outcome::HeldBySuspend, &inputs.wanted.key, None, &[]);
-        outcome.notes.push(held.message);
-        outcome.held = Some(std::mem::take(&mut outcome.action));
-    }
-    if let (Ok(desired), None) = (inputs.desired, &outcome.problem) {
-        outcome.notes.extend(known_later(desired));
-    }
-    outcome
-}
-
-/// Notes values that depend on the URL of the deployment itself.
-fn known_later(desired: &Desired) -> Option<String> {
-    let names: Vec<String> = desired.awaited().map(|value| value.item.to_string()).collect();
-    (!names.is_empty()).then(|| {
-        let names = names.join(", ");
-        format!(
-            "known after the deployment, and sent by one more redeploy: {names}; until then the placeholder is sent"
-        )
-    })
-}
-
-/// Checks a call that the table would send, as the operator does before it sends one.
-///
-/// # Errors
-/// The condition of a call that would not be sent.
-fn check(inputs: &Inputs<'_>, call: CallKind, desired: &Desired) -> Result<(), ConditionUpdate> {
-    if let (Some(Err(why)), CallKind::Create) = (&inputs.target.staged, call) {
-        return Err(intent::not_deployable(inputs.after, why));
-    }
-    let project = &inputs.wanted.remote.project_key;
-    let missing = scopes::missing(&inputs.registered.rights(call), inputs.granted, project);
-    if !missing.is_empty() {
-        return Err(problem::unpermitted(&missing, project));
-    }
-    let record = inputs.read.record.as_deref();
-    let (problems, _) = inputs.registered.problems(inputs.after, desired, &inputs.wanted.region, record, call);
-    if !problems.is_empty() {
-        return Err(ConditionUpdate::new(Reason::ConfigurationInvalid, not_sent(&problems)));
-    }
-    match &inputs.registered.registry_entry {
-        Some(entry) if call.deploys_latest() && !entry.declares() => {
-            let is_absent = entry.found == RegistryAnswer::Absent;
-            Err(registered::undeclared(&inputs.target.name.selector, is_absent, project))
+impl Inputs<'_> {
+    /// Simulates what the operator would do.
+    pub(super) fn simulate(&self) -> Projection {
+        let ignored = intent::ignored(self.after);
+        let wanted = self.desired.as_ref().ok().map(|desired| desired.wanted(self.key, &ignored));
+        let mut intent = intent::intent(self.after, &self.wanted, Some(&self.target), self.registered.latest());
+        if intent.deletion.is_some() {
+            return Projection::deleted();
         }
-        _ => Ok(()),
+        let observation = observe::observation(&self.read, &ignored);
+        let is_busy = matches!(&observation, Observation::Present(seen) if seen.phase.is_busy());
+        if is_busy || self.persisted.operation.is_some() {
+            return Projection::in_progress();
+        }
+        let mut outcome = Projection::default();
+        // What is held is what would happen otherwise.
+        let is_suspended = std::mem::take(&mut intent.suspended);
+        let decision = self.play(&intent, wanted.as_ref(), &observation);
+        if let Ok(desired) = &self.desired {
+            outcome.notes.extend(desired.not_sent_note());
+            outcome.notes.extend(value_from::invisible_note(&desired.invisible()));
+        }
+        let problem = match &decision.step {
+            Step::Send(call) => self.foresee(call.kind, &mut outcome),
+            Step::NoOp | Step::RemoveFinalizer => self.rest(&decision, &mut outcome),
+        };
+        outcome.problem = problem.err().map(Into::into);
+        if is_suspended && outcome.problem.is_none() && outcome.is_sent() {
+            let held = status::ready_condition(&Outcome::HeldBySuspend, &self.wanted.key, None, &[]);
+            outcome.notes.push(held.message);
+            outcome.held = Some(std::mem::take(&mut outcome.action));
+        }
+        let later = self.desired.as_ref().map(|desired| listed(desired.awaited().map(|value| &value.item)));
+        if let (Ok(names), None) = (later, &outcome.problem)
+            && !names.is_empty()
+        {
+            outcome.notes.push(format!(
+                "known after the deployment, and sent by one more redeploy: {names}; until then the placeholder is sent"
+            ));
+        }
+        outcome
     }
-}
 
-/// Evaluates a call that the table would send: the action and its differences.
-///
-/// # Errors
-/// The condition of a call that would not be sent.
-fn foresee(
-    inputs: &Inputs<'_>,
-    call: CallKind,
-    stage: &Stage,
-    outcome: &mut Projection,
-) -> Result<(), ConditionUpdate> {
-    let Ok(desired) = inputs.desired else { return Ok(()) };
-    check(inputs, call, desired)?;
-    let mut is_running = false;
-    match call {
-        CallKind::Create => outcome.action = Action::Create,
-        CallKind::Redeploy | CallKind::Move => {
-            is_running = true;
-            let adopts = stage.persisted.id.is_none();
-            outcome.action = if adopts { Action::AdoptAndRedeploy } else { Action::Redeploy };
-            let running = inputs.read.record.as_ref().map(|record| record.connector.version);
-            let versions = running.zip(inputs.registered.latest()).filter(|_| call == CallKind::Move);
+    /// Checks a call that the table would send, as the operator does before it sends one.
+    ///
+    /// # Errors
+    /// The condition of a call that would not be sent.
+    fn check(&self, call: CallKind, desired: &Desired) -> Result<(), ConditionUpdate> {
+        if let (Some(Err(why)), CallKind::Create) = (&self.target.staged, call) {
+            return Err(intent::not_deployable(self.after, why));
+        }
+        let project = &self.wanted.remote.project_key;
+        let missing = scopes::missing(&self.registered.rights(call), &self.granted, project);
+        if !missing.is_empty() {
+            return Err(problem::unpermitted(&missing, project));
+        }
+        let record = self.read.record.as_deref();
+        let (problems, _) = self.registered.problems(self.after, desired, &self.wanted.region, record, call);
+        if !problems.is_empty() {
+            return Err(ConditionUpdate::new(Reason::ConfigurationInvalid, not_sent(&problems)));
+        }
+        let declares = self.registered.registry_entry.as_ref().is_none_or(RegistryEntry::declares);
+        if call.deploys_latest() && !declares {
+            return Err(registered::undeclared(&self.target.name.selector, self.registered.is_absent(), project));
+        }
+        Ok(())
+    }
+
+    /// Evaluates a call that the table would send: the action and its differences.
+    ///
+    /// # Errors
+    /// The condition of a call that would not be sent.
+    fn foresee(&self, call: CallKind, outcome: &mut Projection) -> Result<(), ConditionUpdate> {
+        let Ok(desired) = &self.desired else { return Ok(()) };
+        self.check(call, desired)?;
+        let is_running = matches!(call, CallKind::Redeploy | CallKind::Move);
+        let adopts = is_running && self.persisted.id.is_none();
+        outcome.action = match call {
+            CallKind::Create => Action::Create,
+            CallKind::Redeploy | CallKind::Move if adopts => Action::AdoptAndRedeploy,
+            CallKind::Redeploy | CallKind::Move => Action::Redeploy,
+            CallKind::Recreate => Action::Recreate,
+            // Only a deletion undeploys.
+            CallKind::Undeploy => return Ok(()),
+        };
+        if call == CallKind::Move {
+            let running = self.read.record.as_ref().map(|record| record.connector.version);
+            let versions = running.zip(self.registered.latest());
             outcome.connector = versions.map(|(before, after)| Versions { before, after });
-            let asked = reconcile::request(inputs.after, names::REDEPLOY_REQUESTED_AT);
-            if asked.is_some() && asked != stage.persisted.handled_redeploy && !adopts {
-                outcome.notes.push(format!("the annotation {} requests a redeploy", names::REDEPLOY_REQUESTED_AT));
-            }
         }
-        CallKind::Recreate => {
-            outcome.action = Action::Recreate;
+        let asked = reconcile::request(self.after, names::REDEPLOY_REQUESTED_AT);
+        if is_running && !adopts && asked.is_some() && asked != self.persisted.handled_redeploy {
+            outcome.notes.push(format!("the annotation {} requests a redeploy", names::REDEPLOY_REQUESTED_AT));
+        }
+        if call == CallKind::Recreate {
             outcome.notes.push("it is deleted and recreated without the removed values: its URLs change".to_owned());
         }
-        CallKind::Undeploy => return Ok(()),
-    }
-    if inputs.registered.registry_entry.as_ref().is_some_and(|it| it.found == RegistryAnswer::Unreadable) {
-        outcome.notes.push("the registry cannot be read, so names and required values were not checked".to_owned());
-    }
-    outcome.differences = compare(inputs, is_running, stage, desired);
-    if is_running && outcome.differences.is_empty() && outcome.connector.is_none() && outcome.notes.is_empty() {
-        outcome.notes.push("the values that were applied last are not known, so all values are sent again".to_owned());
-    }
-    let reset = outcome.differences.iter().map(Difference::item).filter(|item| desired.reset.contains(item));
-    let reset: Vec<String> = reset.map(|item| item.to_string()).collect();
-    if !reset.is_empty() {
-        let names = reset.join(", ");
-        outcome.notes.push(format!("no longer named, and set to the default of the connector: {names}"));
-    }
-    Ok(())
-}
-
-/// Compares the values. `is_running`: with those of the deployment, which a redeploy changes.
-fn compare(inputs: &Inputs<'_>, is_running: bool, stage: &Stage, desired: &Desired) -> Vec<Difference> {
-    let seen = match &stage.observation {
-        Observation::Present(seen) if is_running => Some(seen),
-        _ => None,
-    };
-    let declared = inputs.registered.declarations(inputs.after, inputs.read.record.as_deref());
-    let (applied, declared) = (stage.applied.as_ref(), declared.as_ref());
-    differences(&Sides { seen, applied, desired: &desired.values, declared, key: inputs.key })
-}
-
-/// Evaluates an outcome without a call: the adoption, if any.
-///
-/// # Errors
-/// The condition that the operator would report because a user has to act.
-fn rest(
-    inputs: &Inputs<'_>,
-    decision: &Decision,
-    stage: &Stage,
-    outcome: &mut Projection,
-) -> Result<(), ConditionUpdate> {
-    let condition = match (&decision.outcome, inputs.desired) {
-        (Outcome::ValuesUnknown, Err(condition)) => condition.clone(),
-        _ => reported(inputs, decision),
-    };
-    match condition.reason.state() {
-        ConditionState::Ready | ConditionState::Progressing => {}
-        ConditionState::Paused => outcome.notes.push(condition.message),
-        ConditionState::Waiting | ConditionState::Stalled | ConditionState::Failing => return Err(condition),
-    }
-    let Outcome::Settled { drifted, .. } = decision.outcome else { return Ok(()) };
-    if stage.persisted.id.is_none() {
-        outcome.action = Action::Adopt;
-        outcome.notes.extend(decision.persisted.unverified.then(|| UNVERIFIED.to_owned()));
-        return Ok(());
-    }
-    if drifted {
-        outcome.notes.push("visible values drifted at the remote; see spec.driftPolicy".to_owned());
-    }
-    if let Ok(desired) = inputs.desired {
-        outcome.differences = compare(inputs, true, stage, desired);
-        if stage.uncertain {
-            outcome.action = Action::Unknown;
-        } else {
-            // The operator sends nothing for a value that is no longer named.
-            let before = stage.persisted.applied.as_ref();
-            let known = |it: &Difference| before.is_some_and(|applied| applied.retained.has(&it.item()));
-            outcome.differences.retain(|it| it.change == Change::Retained && !known(it));
+        if self.registered.registry_entry.as_ref().is_some_and(|it| it.found == RegistryAnswer::Unreadable) {
+            outcome.notes.push("the registry cannot be read, so names and required values were not checked".to_owned());
         }
+        outcome.differences = self.compare(is_running, desired);
+        if is_running && outcome.differences.is_empty() && outcome.connector.is_none() && outcome.notes.is_empty() {
+            outcome
+                .notes
+                .push("the values that were applied last are not known, so all values are sent again".to_owned());
+        }
+        let is_shown = |item: &&Item| outcome.differences.iter().any(|it| it.is_of(item));
+        let reset = listed(desired.reset.iter().filter(is_shown));
+        if !reset.is_empty() {
+            outcome.notes.push(format!("no longer named, and set to the default of the connector: {reset}"));
+        }
+        Ok(())
     }
-    Ok(())
-}
 
-/// Returns the condition of an outcome without a call. The report of the remote about an operation that has ended may quote
-/// values, so this takes the message from the status, which the operator has masked, or a message without details.
-fn reported(inputs: &Inputs<'_>, decision: &Decision) -> ConditionUpdate {
-    let record = inputs.read.record.as_deref();
-    let condition = status::ready_condition(&decision.outcome, &inputs.wanted.key, record, &[]);
-    let phase = match decision.outcome {
-        Outcome::Settled { phase, .. } | Outcome::Observed(phase) => phase,
-        Outcome::NotApplied { .. } => Phase::Deployed,
-        _ => return condition,
-    };
-    let condition = status::of_redeploy(condition, &decision.persisted);
-    let before = inputs.after.status.as_ref().filter(|status| {
-        status.conditions.iter().any(|it| it.type_ == names::READY && it.reason == condition.reason.as_str())
-    });
-    match (phase, before.and_then(|status| conditions::ready_message(&status.conditions))) {
-        (_, Some(message)) => ConditionUpdate::new(condition.reason, message),
-        (Phase::Failed | Phase::UndeployFailed, None) => ConditionUpdate::new(
-            condition.reason,
-            "It is already in this state at the remote, and stays so until a value changes or a redeploy is requested",
-        ),
-        _ => condition,
+    /// Compares the values. `is_running`: with those of the deployment, which a redeploy changes.
+    fn compare(&self, is_running: bool, desired: &Desired) -> Vec<Difference> {
+        let record = self.read.record.as_deref();
+        let seen = record.filter(|_| is_running).map(|record| of_record(record, &intent::ignored(self.after)));
+        let declared = self.registered.declarations(self.after, record);
+        differences(seen.as_ref(), self.applied.as_ref(), &desired.values, declared.as_ref(), self.key)
+    }
+
+    /// Evaluates an outcome without a call: the adoption, if any.
+    ///
+    /// # Errors
+    /// The condition that the operator would report because a user has to act.
+    fn rest(&self, decision: &Decision, outcome: &mut Projection) -> Result<(), ConditionUpdate> {
+        let condition = match (&decision.outcome, &self.desired) {
+            (Outcome::ValuesUnknown, Err(condition)) => condition.clone(),
+            _ => self.reported(decision),
+        };
+        match condition.reason.state() {
+            ConditionState::Ready | ConditionState::Progressing => {}
+            ConditionState::Paused => outcome.notes.push(condition.message),
+            ConditionState::Waiting | ConditionState::Stalled | ConditionState::Failing => return Err(condition),
+        }
+        let Outcome::Settled { drifted, .. } = decision.outcome else { return Ok(()) };
+        if self.persisted.id.is_none() {
+            outcome.action = Action::Adopt;
+            outcome.notes.extend(decision.persisted.unverified.then(|| UNVERIFIED.to_owned()));
+            return Ok(());
+        }
+        if drifted {
+            outcome.notes.push("visible values drifted at the remote; see spec.driftPolicy".to_owned());
+        }
+        if let Ok(desired) = &self.desired {
+            outcome.differences = self.compare(true, desired);
+            let has_sent = self.persisted.applied.as_ref().is_some_and(|applied| applied.digest.is_some());
+            if has_sent && self.applied.is_none() && !desired.values.secured.is_empty() {
+                outcome.action = Action::Unknown;
+            } else {
+                // The operator sends nothing for a value that is no longer named.
+                let before = self.persisted.applied.as_ref();
+                let known = |it: &Difference| before.is_some_and(|all| all.retained.iter().any(|item| it.is_of(item)));
+                outcome.differences.retain(|it| it.change == Change::Retained && !known(it));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the condition of an outcome without a call. The report of the remote may quote values, so its texts are left out,
+    /// except for those in the status, which the operator has masked.
+    fn reported(&self, decision: &Decision) -> ConditionUpdate {
+        let record = self.read.record.as_deref();
+        let report = record.map(|record| service_report::newest(record.report(), None)).unwrap_or_default();
+        let condition = status::ready_condition(&decision.outcome, &self.wanted.key, record, &report);
+        let condition = status::of_redeploy(condition, &decision.persisted);
+        let describes =
+            matches!(decision.outcome, Outcome::Settled { .. } | Outcome::Observed(_) | Outcome::NotApplied { .. });
+        let shown = self.after.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+        let is_same = describes && conditions::ready_reason(shown) == Some(condition.reason.as_str());
+        match conditions::ready_message(shown).filter(|_| is_same) {
+            Some(message) => ConditionUpdate::new(condition.reason, message),
+            None => condition,
+        }
     }
 }
 

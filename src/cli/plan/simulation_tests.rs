@@ -92,29 +92,16 @@ fn foreseen_in(object: &ConnectorDeployment, record: &Value, granted: &[&str], r
     let wanted = intent::identity_in(object, remote, "europe-west1.gcp");
     let record = (!record.is_null()).then(|| Arc::new(serde_json::from_value(record.clone()).expect("a record")));
     let read = RecordRead { at: now(), record, key_held_by: None };
-    // The values before applying are known if they are those that were applied last.
-    let applied = state::shown(&object.status.clone().unwrap_or_default()).applied.and_then(|applied| applied.digest);
-    let own = key().digest(&desired(object).values);
-    let earlier = applied.filter(|digest| digest.compare(&own) == Comparison::Same).map(|_| desired(object));
-    let mut before = object.clone();
-    before.metadata.generation = Some(1);
+    let persisted = object.status.as_ref().map(state::shown).unwrap_or_default();
     let mut desired = desired(object);
-    desired.resolve(&urls(read.record.as_deref(), &object.status.as_ref().map(state::shown).unwrap_or_default()));
-    let desired = Ok(desired);
-    let target = intent::target(object, None).expect("a connector");
-    simulate(&Inputs {
-        target: &target,
-        before: Some(&before),
-        after: object,
-        wanted: &wanted,
-        registered,
-        read: &read,
-        desired: &desired,
-        earlier: earlier.as_ref(),
-        key: &DigestKey::new([2; KEY_LENGTH]),
-        granted: &granted,
-        now: now(),
-    })
+    // The values of the cluster are known if they are those that were applied last.
+    let digest = persisted.applied.as_ref().and_then(|applied| applied.digest.as_ref());
+    let is_known = digest.is_some_and(|digest| digest.compare(&key().digest(&desired.values)) == Comparison::Same);
+    let applied = is_known.then(|| desired.values.clone());
+    desired.resolve(&urls(read.record.as_deref(), &persisted));
+    let (desired, target) = (Ok(desired), intent::target(object, None).expect("a connector"));
+    let (after, key, registered, now) = (object, &DigestKey::new([2; KEY_LENGTH]), registered.clone(), now());
+    Inputs { after, wanted, target, registered, read, desired, persisted, applied, key, granted, now }.simulate()
 }
 
 #[test]

@@ -1,42 +1,41 @@
 //! Plans a staged connector: the operator's own decision for the record that is there. Pure; time is an argument.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use clock::later;
-use connect_api::model::ConnectorStaged as Record;
+use connect_api::model::{ConnectorStaged as Record, ConnectorStagedDraft};
 use connect_api::scopes::{self, Right};
 use jiff::Timestamp;
+use kube::ResourceExt as _;
 use serde_json::Value;
 
-use super::difference::{Change, Difference, Kind};
+use super::difference::{Change, Difference, FIELD};
 use super::simulation::{Action, Projection};
 use crate::crd::{ConnectorStaged, ConnectorStagedSpec};
 use crate::operator::reporting::conditions::ConditionUpdate;
 use crate::operator::reporting::problem;
 use crate::operator::reporting::reason::{ConditionState, Reason};
-use crate::operator::staged::decide::{self, Decision, Input, Memory, Step};
-use crate::operator::staged::desired;
-use crate::operator::staged::intent::{self, Intent};
+use crate::operator::staged::decide::{Input, Memory, Step, decide};
 use crate::operator::staged::observed::Observed;
 use crate::operator::staged::outcome::{self as reported, Outcome};
 use crate::operator::staged::proof::{self, Objects};
-use crate::operator::staged::state::{CallKind, State};
+use crate::operator::staged::state::CallKind;
+use crate::operator::staged::{desired, intent};
 
-/// Maximum number of decisions: only a record that is gone takes a second look.
-const ROUNDS: usize = 64;
+/// A time after which the operator waits no longer for what its last call did, or whether a record is gone.
+const SETTLED: Duration = Duration::from_hours(1);
 
 /// The inputs of the plan.
 pub(super) struct Inputs<'a> {
     /// The resource after applying.
     pub(super) object: &'a ConnectorStaged,
-    /// Its name.
-    pub(super) name: &'a str,
     /// The record of the remote.
-    pub(super) record: Option<&'a Record>,
+    pub(super) record: Option<Record>,
     /// The objects that `publishAfter` names, after applying.
-    pub(super) proofs: &'a Objects,
+    pub(super) proofs: Objects,
     /// Scopes of the token, if its response listed them.
-    pub(super) granted: &'a [String],
+    pub(super) granted: Vec<String>,
     /// Key of the remote project.
     pub(super) project: &'a str,
     /// The current time.
@@ -54,37 +53,25 @@ pub(super) fn plan(inputs: &Inputs<'_>) -> Projection {
     if intent.deletion.is_some() {
         return Projection::deleted();
     }
-    let record = inputs.record.map(|record| Observed::of(record, spec));
-    if state.call.as_ref().is_some_and(|call| call.open) || record.as_ref().is_some_and(Observed::is_busy) {
+    let record = inputs.record.as_ref();
+    let seen = record.map(|record| Observed::of(record, spec));
+    if state.call.as_ref().is_some_and(|call| call.open) || seen.as_ref().is_some_and(Observed::is_busy) {
         return Projection::in_progress();
     }
-    let waits = proof::missing(inputs.name, spec, &state, inputs.proofs);
+    let waits = proof::missing(&inputs.object.name_any(), spec, &state, &inputs.proofs);
     intent.proven = waits.is_empty();
     // What is held is what would happen otherwise.
     let is_suspended = std::mem::take(&mut intent.suspended);
     let is_known = state.id.is_some();
-    let decision = decide(state, &intent, record.as_ref(), inputs.now);
+    // What is not in progress stays as it is, so the decision is that of a later time.
+    let memory = Memory { absent_since: Some(inputs.now), ..Memory::default() };
+    let now = later(inputs.now, SETTLED);
+    let decision = decide(&Input { state: &state, intent: &intent, record: seen.as_ref(), memory: &memory, now });
     let mut outcome = Projection::default();
-    match decision.step {
-        Step::Send(call) => {
-            let missing = scopes::missing(&[Right::ManageConnectors], inputs.granted, inputs.project);
-            if !missing.is_empty() {
-                return Projection::problem(problem::unpermitted(&missing, inputs.project));
-            }
-            outcome.action = action(call);
-        }
-        Step::Report(Outcome::AwaitingProof, _) => {
-            let tag = &spec.repository.tag;
-            let proven = |wait| format!("tag {tag} is published only after this is proven: {wait}");
-            outcome.notes.extend(waits.into_iter().map(proven));
-        }
-        Step::Report(verdict, _) => match rest(inputs, verdict) {
-            Ok(note) => outcome.notes.extend(note),
-            Err(condition) => return Projection::problem(condition),
-        },
-        Step::Release => {}
+    if let Err(condition) = next(inputs, &decision.step, waits, &mut outcome) {
+        return Projection::problem(condition);
     }
-    if let (Action::Update, Some(record)) = (outcome.action, inputs.record) {
+    if let (Action::Update, Some(record)) = (outcome.action, record) {
         outcome.differences = differences(spec, record);
     }
     if is_suspended && outcome.action != Action::None {
@@ -102,46 +89,42 @@ pub(super) fn plan(inputs: &Inputs<'_>) -> Projection {
     outcome
 }
 
-fn action(call: CallKind) -> Action {
-    match call {
-        CallKind::Create => Action::Create,
-        CallKind::Update => Action::Update,
-        CallKind::Preview => Action::Preview,
-        CallKind::Publish => Action::Publish,
-        CallKind::Delete => Action::None,
-    }
-}
-
-/// Decides until there is something to send, or nothing more to do.
-fn decide(mut state: State, intent: &Intent, record: Option<&Observed>, mut now: Timestamp) -> Decision {
-    let mut memory = Memory::default();
-    let mut rounds = 0;
-    loop {
-        let decision = decide::decide(&Input { state: &state, intent, record, memory: &memory, now });
-        rounds += 1;
-        match decision.step {
-            Step::Report(_, Some(pause)) if rounds < ROUNDS => {
-                now = later(now, pause);
-                (state, memory) = (decision.state, decision.memory);
-            }
-            _ => return decision,
-        }
-    }
-}
-
-/// Returns the note about an outcome after which nothing is sent, if any.
+/// Evaluates a step. `waits`: what publishing waits for.
 ///
 /// # Errors
 /// The condition that the operator would report because a user has to act.
-fn rest(inputs: &Inputs<'_>, verdict: Outcome) -> Result<Option<String>, ConditionUpdate> {
-    let spec = &inputs.object.spec;
-    let impossible = inputs.record.map(|record| desired::changes(spec, record).impossible).unwrap_or_default();
-    let condition = reported::ready_condition(verdict, &spec.key, inputs.record, &impossible);
-    match condition.reason.state() {
-        ConditionState::Progressing if verdict == Outcome::Certifying => Ok(Some(condition.message)),
-        ConditionState::Ready | ConditionState::Progressing | ConditionState::Paused => Ok(None),
-        ConditionState::Waiting | ConditionState::Stalled | ConditionState::Failing => Err(condition),
+fn next(inputs: &Inputs<'_>, step: &Step, waits: Vec<String>, outcome: &mut Projection) -> Result<(), ConditionUpdate> {
+    let (spec, record) = (&inputs.object.spec, inputs.record.as_ref());
+    match *step {
+        Step::Send(call) => {
+            let missing = scopes::missing(&[Right::ManageConnectors], &inputs.granted, inputs.project);
+            if !missing.is_empty() {
+                return Err(problem::unpermitted(&missing, inputs.project));
+            }
+            outcome.action = match call {
+                CallKind::Create => Action::Create,
+                CallKind::Update => Action::Update,
+                CallKind::Preview => Action::Preview,
+                CallKind::Publish => Action::Publish,
+                CallKind::Delete => Action::None,
+            };
+        }
+        Step::Report(verdict, _) => {
+            let impossible = record.map(|record| desired::changes(spec, record).impossible).unwrap_or_default();
+            let is_awaited = verdict == Outcome::AwaitingProof;
+            let details = if is_awaited { waits } else { impossible };
+            let condition = reported::ready_condition(verdict, &spec.key, record, &details);
+            match condition.reason.state() {
+                ConditionState::Ready | ConditionState::Paused => {}
+                ConditionState::Waiting | ConditionState::Stalled | ConditionState::Failing if !is_awaited => {
+                    return Err(condition);
+                }
+                _ => outcome.notes.push(condition.message),
+            }
+        }
+        Step::Release => {}
     }
+    Ok(())
 }
 
 /// Lists that an update empties. What else the spec leaves out stays as it is.
@@ -149,11 +132,6 @@ const LISTS: [&str; 3] = ["integrationTypes", "supportedRegions", "privateProjec
 
 /// Returns the fields that an update changes.
 fn differences(spec: &ConnectorStagedSpec, record: &Record) -> Vec<Difference> {
-    let fields = |draft| {
-        let mut fields = BTreeMap::new();
-        collect("", &serde_json::to_value(desired::normalized(draft)).unwrap_or_default(), &mut fields);
-        fields
-    };
     let (mut wanted, seen) = (fields(desired::draft(spec)), fields(desired::shown(record)));
     for list in LISTS {
         wanted.entry(list.to_owned()).or_default();
@@ -162,28 +140,32 @@ fn differences(spec: &ConnectorStagedSpec, record: &Record) -> Vec<Difference> {
         let before = seen.get(&field).cloned().unwrap_or_default();
         let change = if before.is_empty() { Change::Added } else { Change::Changed };
         let [before, after] = [before, after].map(|text| Some(text).filter(|text| !text.is_empty()));
-        let is_one = before != after && field != "key";
-        is_one.then_some(Difference { application: None, kind: Kind::Field, key: Some(field), change, before, after })
+        let key = Some(field).filter(|_| before != after)?;
+        Some(Difference { application: None, kind: FIELD, key: Some(key), change, before, after })
     };
     wanted.into_iter().filter_map(difference).collect()
 }
 
-/// Collects the texts of a draft by their paths.
-fn collect(path: &str, value: &Value, fields: &mut BTreeMap<String, String>) {
-    let text = match value {
-        Value::Object(members) => {
-            for (name, member) in members {
-                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-                collect(&path, member, fields);
-            }
-            return;
+/// Returns the texts of a draft by their paths, which have two parts at most.
+fn fields(draft: ConnectorStagedDraft) -> BTreeMap<String, String> {
+    let draft = serde_json::to_value(desired::normalized(draft)).unwrap_or_default();
+    let mut fields = BTreeMap::new();
+    for (name, value) in draft.as_object().into_iter().flatten() {
+        match value.as_object() {
+            Some(members) => fields.extend(members.iter().map(|(it, value)| (format!("{name}.{it}"), text(value)))),
+            None => drop(fields.insert(name.clone(), text(value))),
         }
-        Value::Null => return,
+    }
+    fields
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
         Value::String(text) => text.clone(),
-        Value::Array(words) => words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "),
+        Value::Array(words) => words.iter().map(text).collect::<Vec<_>>().join(", "),
         other => other.to_string(),
-    };
-    fields.insert(path.to_owned(), text);
+    }
 }
 
 #[cfg(test)]

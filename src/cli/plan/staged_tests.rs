@@ -39,20 +39,20 @@ fn ours(previewed: Option<&str>) -> Value {
     json!({"observedGeneration": 1, "id": "one", "state": json!({"v": 1, "preview": preview}).to_string()})
 }
 
-fn of(object: &ConnectorStaged, record: Option<&Record>) -> Projection {
-    with(object, record, &[])
+fn of(object: &ConnectorStaged, record: Option<Record>) -> Projection {
+    with(object, record, "")
 }
 
-fn with(object: &ConnectorStaged, record: Option<&Record>, granted: &[String]) -> Projection {
-    let proofs = Objects { deployment: None, checks: vec![None] };
-    plan(&Inputs { object, name: "kit", record, proofs: &proofs, granted, project: "demo", now: Timestamp::UNIX_EPOCH })
+fn with(object: &ConnectorStaged, record: Option<Record>, granted: &str) -> Projection {
+    let (proofs, granted) = (Objects { deployment: None, checks: vec![None] }, vec![granted.to_owned()]);
+    plan(&Inputs { object, record, proofs, granted, project: "demo", now: Timestamp::UNIX_EPOCH })
 }
 
 #[test]
 fn a_missing_scope_is_reported_before_it_is_needed() {
     let object = object(&json!({}), Value::Null);
     for (granted, lacks) in [("view_connectors:demo", true), ("manage_connectors:demo", false), ("", false)] {
-        let outcome = with(&object, None, &[granted.to_owned()]);
+        let outcome = with(&object, None, granted);
         let condition = outcome.problem.filter(|problem| problem.reason == "PermissionMissing");
         assert_eq!(condition.is_some(), lacks, "{granted}");
         assert_eq!(outcome.action == Action::None, lacks, "{granted}");
@@ -105,7 +105,7 @@ fn the_next_step_of_a_tag_is_planned() {
         ("another tag, to be proven", after, "1", "1", "{}", Update, "", "tag 1 2"),
         ("another name", r#"{"name": "Other"}"#, "2", "2", "{}", Update, "", "name Kit Other"),
         ("to be certified", r#"{"publishPolicy": "Certified"}"#, "2", "2", "{}", Publish, "", ""),
-        ("to be proven", after, "2", "2", draft, None, "", "only after this is proven: ActionCheck cart is missing"),
+        ("to be proven", after, "2", "2", draft, None, "", "preview is missing; ActionCheck cart is missing"),
         ("owned by another client", "{}", "", "2", "{}", None, "KeyTaken", ""),
         ("adopted", r#"{"adoptionPolicy": "Adopt"}"#, "", "2", "{}", Preview, "", ""),
         ("refused as a preview", "{}", "2", "2", r#"{"isPreviewable": "false"}"#, None, "PreviewRefused", ""),
@@ -117,7 +117,7 @@ fn the_next_step_of_a_tag_is_planned() {
         let [spec, patch] = [spec, patch].map(|text| serde_json::from_str::<Value>(text).expect(text));
         let status = if previewed.is_empty() { Value::Null } else { ours(Some(previewed)) };
         let record = (!tag.is_empty()).then(|| record(tag, &patch));
-        let outcome = of(&object(&spec, status), record.as_ref());
+        let outcome = of(&object(&spec, status), record);
         let problem = outcome.problem.as_ref().map(|problem| problem.reason).unwrap_or_default();
         assert_eq!((outcome.action, problem), (action, reason), "{case}: {outcome:?}");
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
@@ -138,7 +138,7 @@ fn a_suspended_resource_shows_what_is_held() {
         ("adopted", adopts, Value::Null, "2", Adopt, Some(Preview)),
         ("not suspended", json!({}), ours, "1", Update, None),
     ] {
-        let outcome = of(&object(&spec, status), Some(&record(tag, &json!({}))));
+        let outcome = of(&object(&spec, status), Some(record(tag, &json!({}))));
         assert_eq!((outcome.action, outcome.held), (action, held), "{case}: {outcome:?}");
         let pending = outcome.notes.iter().any(|note| note.contains("A change is pending"));
         assert_eq!(pending, held.is_some(), "{case}: {outcome:?}");

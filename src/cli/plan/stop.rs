@@ -1,23 +1,6 @@
 //! Why a plan for a resource ends early. Pure.
 
-use serde::Serialize;
-
 use crate::operator::reporting::conditions::ConditionUpdate;
-
-/// What a user has to correct first.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Problem {
-    /// The reason of the condition that the operator would report.
-    pub(super) reason: &'static str,
-    /// Its message.
-    pub(super) message: String,
-}
-
-impl From<ConditionUpdate> for Problem {
-    fn from(condition: ConditionUpdate) -> Self {
-        Self { reason: condition.reason.as_str(), message: condition.message }
-    }
-}
 
 /// Why the plan for a resource ends before it is simulated.
 pub(in crate::cli::plan) enum Stop {

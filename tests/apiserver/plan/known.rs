@@ -77,9 +77,10 @@ async fn a_user_with_read_permission_gets_a_plan() {
         difference("secured", "API_TOKEN", "changed", &Value::Null, &Value::Null),
     ];
     assert_eq!(planned["deployments"][0]["differences"], json!(expected), "{planned:#}");
-    assert!(planned["deployments"][0]["notes"][0].as_str().unwrap().contains("you may not apply it"), "{planned:#}");
     assert!(planned["notes"].to_string().contains("of all namespaces"), "{planned:#}");
-    assert!(planned["notes"].to_string().contains("/tax: you may not apply it"), "the Secret: {planned:#}");
+    let place = format!("{}/tax", shop.sandbox.namespace);
+    let unchecked = format!("ConnectorDeployment {place}, Secret {place}: you may not apply it");
+    assert!(planned["notes"].to_string().contains(&unchecked), "{planned:#}");
 }
 
 #[tokio::test]
@@ -109,8 +110,8 @@ async fn a_plan_works_if_everything_is_new() {
     assert_eq!(planned["deployments"][0]["action"], "create", "{planned:#}");
     assert_eq!(planned["deployments"][0]["key"], format!("{new}_{NAME}"));
     let unchecked = format!(
-        "Secret {new}/shop-credentials, ConnectProject {new}/shop, Secret {new}/tax: the namespace {new} does not exist yet, so \
-         the API server could not check it"
+        "Secret {new}/shop-credentials, ConnectProject {new}/shop, Secret {new}/tax, ConnectorDeployment {new}/tax: the \
+         namespace {new} does not exist yet, so the API server could not check it"
     );
     assert_eq!(planned["staged"][0]["action"], json!("create"), "{planned:#}");
     assert_eq!(planned["notes"], json!([unchecked]));

@@ -124,7 +124,7 @@ impl Change {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::resources::samples::{check, deployment, staged};
+    use crate::cli::resources::testing::{check, deployment, staged};
 
     #[test]
     fn a_change_is_a_conditional_patch_of_what_the_operator_reads() {

@@ -19,10 +19,10 @@ mod page;
 mod pages_tests;
 mod progress;
 mod request;
-#[cfg(test)]
-mod samples;
 mod selection;
 mod status;
+#[cfg(test)]
+mod testing;
 mod tree;
 mod wait;
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::branches::Forest;
 use super::kind::{Resource, ResourceType};
 use super::page::{View, page};
-use super::samples::{check, cluster_project, conditions, deployment, project, staged};
+use super::testing::{check, cluster_project, conditions, deployment, project, staged};
 
 fn view(wide: bool) -> View<'static> {
     View { now: "2026-11-23T09:02:00Z".parse::<Timestamp>().expect("a time"), program: "p", wide }

@@ -109,7 +109,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::cli::resources::samples::{check, conditions, deployment, project, staged};
+    use crate::cli::resources::testing::{check, conditions, deployment, project, staged};
 
     const WAITING: &str = "running: waiting for the operator";
     const READ: &str = r#"{"handledReconcileRequest": "now"}"#;

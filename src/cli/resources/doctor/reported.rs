@@ -86,7 +86,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::cli::resources::samples::{cluster_project, conditions, deployment, project};
+    use crate::cli::resources::testing::{cluster_project, conditions, deployment, project};
 
     #[test]
     fn a_project_that_is_not_available_has_a_remedy_of_its_reason() {

@@ -2,6 +2,7 @@
 
 use kube::api::DynamicObject;
 use serde_json::{Value, json};
+use test_support::merge_patch::merge;
 
 use super::kind::{Resource, ResourceType};
 
@@ -67,15 +68,4 @@ fn resource(resource_type: ResourceType, name: &str, spec: &Value, change: &Valu
     merge(&mut object, change);
     let object: DynamicObject = serde_json::from_value(object).expect("an object");
     Resource::of(resource_type, object).expect("a resource of this type")
-}
-
-fn merge(value: &mut Value, change: &Value) {
-    match (value, change) {
-        (Value::Object(members), Value::Object(changes)) => {
-            for (name, change) in changes {
-                merge(members.entry(name).or_insert(Value::Null), change);
-            }
-        }
-        (value, change) => *value = change.clone(),
-    }
 }

@@ -89,7 +89,7 @@ pub struct RemoteDeployment {
     /// The project.
     #[serde(flatten)]
     pub project: RemoteIdentity,
-    /// Region of the remote deployment: spec.region, or that of the project when it was created.
+    /// Region of the remote deployment; until it exists, spec.region or the region of the project.
     #[schemars(length(max = 64))]
     pub region: Option<String>,
     /// Type of the remote deployment: spec.type, or its default.

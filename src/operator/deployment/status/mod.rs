@@ -144,10 +144,13 @@ pub fn summarize(
         status.key = Some(wanted.key.clone());
         let is_new = status.remote.is_none();
         let remote = status.remote.get_or_insert_default();
-        // Once the project may contain something of this resource, they are fixed.
-        if is_new || (facts.persisted.id.is_none() && facts.persisted.operation.is_none()) {
+        // What exists stays in its region, whatever that of the project is today.
+        if remote.state.is_none() {
             remote.deployment_type = Some(wanted.kind);
             remote.region = Some(wanted.region.clone());
+        }
+        // Once the project may contain something of this resource, it is fixed.
+        if is_new || (facts.persisted.id.is_none() && facts.persisted.operation.is_none()) {
             remote.project = wanted.remote.clone();
         }
     }
@@ -299,6 +302,7 @@ fn show(status: &mut ConnectorDeploymentStatus, record: &Deployment, texts: &Tex
     let before = std::mem::take(&mut status.applications);
     let url = |name: &str| before.iter().find(|application| application.application_name == name)?.url.clone();
     if let Some(remote) = &mut status.remote {
+        remote.region = Some(cut(&record.deployed_region, 64));
         remote.state = Some(cut(record.status.as_str(), 64));
         remote.version = Some(record.version);
     }

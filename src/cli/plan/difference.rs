@@ -79,9 +79,13 @@ pub(super) fn differences(
     let mut there = seen.map(|seen| seen.values.clone()).unwrap_or_default();
     if let Some(last) = &last {
         // The service shows no secured value, and older versions of it no retry policy: these are what was applied.
-        for (item, text) in last.iter().filter(|it| matches!(it.0.kind, Kind::Secured | Kind::RetryPolicy)) {
-            there.entry(item.clone()).or_insert_with(|| text.clone());
-        }
+        let shown: Vec<Item> = there.keys().filter(|item| item.kind == Kind::RetryPolicy).cloned().collect();
+        let is_hidden = |item: &Item| match item.kind {
+            Kind::Secured => true,
+            Kind::RetryPolicy => !shown.iter().any(|shown| shown.application == item.application),
+            Kind::Standard | Kind::Schedule => false,
+        };
+        there.extend(last.iter().filter(|(item, _)| is_hidden(item)).map(|(item, text)| (item.clone(), text.clone())));
     } else {
         there.extend(seen.into_iter().flat_map(|seen| seen.secured.iter()).map(|item| (item.clone(), String::new())));
     }

@@ -97,12 +97,15 @@ fn a_retry_policy_is_compared_with_the_record_and_with_what_was_sent() {
     let immediate = json!({"strategy": "immediate"});
     let none = serde_json::Value::Null;
     let other = "~rmaxBackoffSeconds 60>, ~rminBackoffSeconds 10>, ~rstrategy exponential-backoff>immediate";
+    let restored = "+rmaxBackoffSeconds >60, +rminBackoffSeconds >10, ~rstrategy immediate>exponential-backoff";
     let stays = "=rstrategy exponential-backoff>exponential-backoff";
     for (case, shown_there, applied, desired, expected) in [
         ("the same", &backoff, &backoff, &backoff, ""),
         ("the record adds a default", &filled, &backoff, &backoff, ""),
         ("the record has none", &none, &backoff, &backoff, ""),
         ("another", &backoff, &backoff, &immediate, other),
+        ("somebody else changed it to what is desired", &immediate, &backoff, &immediate, ""),
+        ("somebody else changed it", &immediate, &backoff, &backoff, restored),
         ("another, and the record has none", &none, &backoff, &immediate, other),
         ("a member is dropped", &filled, &filled, &backoff, "~rmaxAttempts 5>"),
         ("removed", &backoff, &backoff, &none, stays),

@@ -184,7 +184,7 @@ async fn report(args: &Args, documents: &[Document]) -> Result<Report, PlanError
 
 /// Returns the plan for a resource; `None` if it is not among the manifests and would not change.
 fn planning<K: ManagedKind>(planned: &Planned<K>, outcome: Projection) -> Option<Planning> {
-    if !planned.written && outcome.action == Action::None {
+    if !planned.written && outcome.action == Action::None && outcome.problem.is_none() {
         return None;
     }
     let (namespace, name) = (planned.after.namespace().unwrap_or_default(), planned.after.name_any());

@@ -19,7 +19,7 @@ use super::local;
 use super::manifests::Document;
 use super::overlay::Overlay;
 use crate::crd::shared::RemoteIdentity;
-use crate::crd::{ConnectorDeployment, ConnectorStaged, StagedConnector};
+use crate::crd::{ConnectorDeployment, ConnectorStaged, ManagementPolicy, StagedConnector};
 use crate::metrics::Metrics;
 use crate::operator::clients::connect_factory::HttpFactory;
 use crate::operator::cluster::initial_lists::{InitialLists, List};
@@ -279,7 +279,9 @@ impl ProjectedCluster {
         let namespace = object.namespace().unwrap_or_default();
         let config_maps = Api::<ConfigMap>::namespaced(client.clone(), &namespace);
         let mut contents = Contents::new();
-        for reference in value_from::references(&object.spec) {
+        // A resource that only observes needs no values, nor the right to read them.
+        let observes = object.spec.management_policy == ManagementPolicy::ObserveOnly;
+        for reference in value_from::references(&object.spec).into_iter().filter(|_| !observes) {
             let found = match reference.0 {
                 Named::Secret => secret::named(client, &self.settings.secrets, &namespace, &reference.1)
                     .await?

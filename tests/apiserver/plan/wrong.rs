@@ -87,9 +87,13 @@ async fn what_the_operator_would_reject_is_reported_with_exit_code_1() {
         "{}",
         planned.output
     );
-    let (kubeconfig, manifest) = (shop.sandbox.kubeconfig(), [shop.deployment()]);
-    let unlabelled = plan_as(&shop, &kubeconfig, &manifest, &["-o", "json", "--require-secret-label"]).await;
-    assert!(unlabelled.output.contains("lacks the label connect-operator.io/use=true"), "{}", unlabelled.output);
+    // Also of a deployment that only the cluster has.
+    for manifest in [shop.deployment(), secret(SECRET, &json!({"token": NEXT}))] {
+        let more = ["-o", "json", "--require-secret-label"];
+        let unlabelled = plan_as(&shop, &shop.sandbox.kubeconfig(), &[manifest], &more).await;
+        assert_eq!(unlabelled.code, Some(1), "{}", unlabelled.output);
+        assert!(unlabelled.output.contains("lacks the label connect-operator.io/use=true"), "{}", unlabelled.output);
+    }
 }
 
 #[tokio::test]

@@ -23,7 +23,12 @@ impl ProjectedCluster {
         let found = Api::<Namespace>::all(self.before.clone()).get_opt(&document.name).await;
         let found = found.ok().flatten().and_then(|it| serde_json::to_value(it).ok());
         let mut after = dry_run::apply_locally(found.as_ref(), &document.body);
-        after["metadata"]["labels"][NAMESPACE_NAME] = json!(document.name);
+        let labels = &mut after["metadata"]["labels"];
+        if !labels.is_object() {
+            // The API server refuses any other form.
+            *labels = json!({});
+        }
+        labels[NAMESPACE_NAME] = json!(document.name);
         self.overlay.put(&ApiResource::erase::<Namespace>(&()), "", after);
         self.labelled.insert(document.name.clone());
     }

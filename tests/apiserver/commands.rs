@@ -31,8 +31,8 @@ async fn commands_use_the_credentials_of_a_connect_project() {
 async fn exported_manifests_apply_without_changes_and_are_managed_once_their_values_exist() {
     let shop = Leaping::open().await;
     shop.make_elsewhere_under("Tax_of_old", "info");
-    let (code, manifests) = ask(&shop, &["deployments", "export"], PROJECT).await;
-    assert_eq!(code, Some(0), "{manifests}");
+    let (code, manifests, said) = run(&shop.sandbox, &["deployments", "export", "--project", PROJECT]).await;
+    assert_eq!((code, said.as_str()), (Some(0), "Next: create the Secret tax-of-old with API_TOKEN\n"));
     shop.sandbox.succeed(&["apply", "--server-side", "--filename", "-"], &manifests).await;
     let name = "tax-of-old";
     shop.sandbox.until_reason(name, "Observed").await;
@@ -47,7 +47,7 @@ async fn exported_manifests_apply_without_changes_and_are_managed_once_their_val
     shop.sandbox.until_reason(name, "SecretMissing").await;
     shop.clock.step(Duration::from_mins(10));
     assert_eq!(shop.sent(), [0, 0, 0]);
-    shop.put_secret(name, &[("service.API_TOKEN", "first-token-of-the-shop")]).await;
+    shop.put_secret(name, &[("API_TOKEN", "first-token-of-the-shop")]).await;
     shop.sandbox.until_reason(name, "Deployed").await;
     assert_eq!(shop.sent(), [0, 0, 0], "nothing is sent");
 }

@@ -1,21 +1,21 @@
 //! `adopt`: takes an existing deployment over, one step at a time, with what other commands do: export, apply, wait.
 
-use crate::cli::printing::tell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use connect_api::model::Deployment;
 use connect_api::{ConnectApi as _, Selector};
-use kube::api::{DynamicObject, ListParams, Patch, PatchParams};
+use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
 
-use super::export::manifests;
+use super::export::{keys_of_whole_secret, manifests};
 use super::manifests::print_manifests;
 use super::project::Project;
 use super::{Failed, existing};
-use crate::cli::printing::print;
+use crate::cli::printing::{print, tell};
 use crate::cli::resources::{self, ResourceType, TIMEOUT, await_ready};
-use crate::crd::{ConnectorDeployment, parse_duration};
+use crate::crd::{ConfigurationSource, ConnectorDeployment, parse_duration};
 use crate::names;
 use crate::operator::cluster::objects::secret;
 use crate::operator::deployment::intent;
@@ -36,7 +36,7 @@ Examples:
 /// 1. Without an option: prints the manifests of the deployment, as `deployments export` does.
 ///
 /// 2. --apply: applies them, shows what the operator reports about the deployment, and which keys the Secret lacks. The
-///    resource only observes. The values are for you to fill in, because the API never returns secured values.
+///    resource only observes. The Secret is for you to create, because the API never returns secured values.
 ///
 /// 3. --take-over: sets `managementPolicy: Full` and `adoptionPolicy: Adopt`, and waits. Nothing is redeployed unless a visible
 ///    value differs; `connect-operator plan` shows it beforehand. Stop other programs that change the deployment.
@@ -68,16 +68,15 @@ pub(in crate::cli) struct Adopt {
 /// # Errors
 /// If the deployment or its resource does not exist, a Secret lacks a key, or the cluster refuses something.
 pub(in crate::cli) async fn run(args: Adopt) -> Result<(), Failed> {
-    if args.take_over {
-        return take_over(&args).await;
-    }
     let (client, known) = args.project.client_and_manifest().await?;
     let selector = Selector::Key(args.key.clone());
     let deployment = existing("deployment", selector.clone(), client.deployment(&selector).await?)?;
+    if args.take_over {
+        return take_over(&args, &deployment).await;
+    }
     let (manifests, _) = manifests(&known, &[&deployment]);
     if args.apply {
-        let (client, namespace) = args.project.cluster().await?;
-        return apply(&args, &manifests, &client, &namespace).await;
+        return apply(&args, &manifests, &deployment).await;
     }
     print_manifests(&manifests)?;
     if args.project.is_of_cluster() {
@@ -86,27 +85,20 @@ pub(in crate::cli) async fn run(args: Adopt) -> Result<(), Failed> {
     Ok(())
 }
 
-async fn apply(args: &Adopt, manifests: &[Value], client: &Client, namespace: &str) -> Result<(), Failed> {
+async fn apply(args: &Adopt, manifests: &[Value], deployment: &Deployment) -> Result<(), Failed> {
+    let (client, namespace) = &args.project.cluster().await?;
+    let api = ResourceType::Deployment.api(client.clone(), namespace);
     let parameters = PatchParams::apply(names::COMMAND_FIELD_MANAGER);
     for manifest in manifests {
         let name = manifest["metadata"]["name"].as_str().unwrap_or_default();
-        let deployment = manifest["kind"] == ResourceType::Deployment.kind();
-        let applied = if deployment {
-            let api = ResourceType::Deployment.api(client.clone(), namespace);
-            api.patch(name, &parameters, &Patch::Apply(manifest)).await.map(drop)
-        } else {
-            let resource = kube::api::ApiResource::erase::<k8s_openapi::api::core::v1::Secret>(&());
-            let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource);
-            api.patch_metadata(name, &parameters, &Patch::Apply(manifest)).await.map(drop)
-        };
-        applied.map_err(resources::Failed::from)?;
-        print(&format!("{}/{name} applied\n", if deployment { "deployment" } else { "secret" }))?;
+        api.patch(name, &parameters, &Patch::Apply(manifest)).await.map_err(resources::Failed::from)?;
+        print(&format!("deployment/{name} applied\n"))?;
     }
     let object = resource_of(client, namespace, &args.key).await?;
     await_ready(client, namespace, &object.name_any(), args.timeout).await?;
-    let missing = missing(client, namespace, &object).await?;
+    let missing = missing(client, namespace, &object, deployment).await?;
     for (secret, keys) in &missing {
-        tell!("Next: add the values of the deployment to the Secret {secret}, which lacks {}", keys.join(", "));
+        tell!("Next: put the values of the deployment into the Secret {secret}, which lacks {}", keys.join(", "));
     }
     if args.project.is_of_cluster() {
         let start = if missing.is_empty() { "Next" } else { "Then" };
@@ -115,10 +107,10 @@ async fn apply(args: &Adopt, manifests: &[Value], client: &Client, namespace: &s
     Ok(())
 }
 
-async fn take_over(args: &Adopt) -> Result<(), Failed> {
+async fn take_over(args: &Adopt, deployment: &Deployment) -> Result<(), Failed> {
     let (client, namespace) = args.project.cluster().await?;
     let object = resource_of(&client, &namespace, &args.key).await?;
-    let missing = missing(&client, &namespace, &object).await?;
+    let missing = missing(&client, &namespace, &object, deployment).await?;
     if !missing.is_empty() {
         let each = missing.iter().map(|(secret, keys)| format!("the Secret {secret} lacks {}", keys.join(", ")));
         let all = each.collect::<Vec<_>>().join("; ");
@@ -143,15 +135,27 @@ async fn resource_of(client: &Client, namespace: &str, key: &str) -> Result<Conn
     })
 }
 
-/// Returns the keys that the Secrets of a resource lack.
+/// Returns the keys that the Secrets of a resource lack. What `configurationFrom` gives is known only for what an export
+/// writes; for other sources, the operator waits.
 async fn missing(
     client: &Client,
     namespace: &str,
     object: &ConnectorDeployment,
+    deployment: &Deployment,
 ) -> Result<BTreeMap<String, Vec<String>>, Failed> {
     let spec = serde_json::to_value(&object.spec).map_err(|error| Failed::Argument(error.to_string()))?;
     let mut needed = BTreeMap::<String, Vec<String>>::new();
     references(&spec, &mut needed);
+    if let [ConfigurationSource { secret_ref: Some(secret), prefix: None, optional: false, applications, .. }] =
+        object.spec.configuration_from.as_slice()
+        && applications.is_empty()
+    {
+        let applications = object.spec.configurations.iter().map(|it| &it.values.secured_configuration);
+        let own = applications.chain(object.spec.global_configuration.iter().map(|it| &it.secured_configuration));
+        let own: Vec<&String> = own.flatten().map(|value| &value.key).collect();
+        let whole = keys_of_whole_secret(deployment).into_iter().filter(|key| !own.contains(&key));
+        needed.entry(secret.name.clone()).or_default().extend(whole);
+    }
     for (name, keys) in &mut needed {
         let found = secret::read(client, namespace, name).await.map_err(resources::Failed::from)?;
         let data = found.and_then(|secret| secret.data).unwrap_or_default();

@@ -47,8 +47,8 @@ enum Command {
     /// Print manifests of existing deployments.
     ///
     /// Prints a `ConnectorDeployment` for each deployment, with `managementPolicy: ObserveOnly` and
-    /// `adoptionPolicy: Adopt`, and a Secret without keys for its secured values. Applying them changes nothing at the
-    /// remote. Both are named after the key: `shop_tax` becomes `shop-tax`.
+    /// `adoptionPolicy: Adopt`. Applying them changes nothing at the remote. Each is named after the key, as is the Secret
+    /// with its secured values, which you create: `shop_tax` becomes `shop-tax`.
     #[command(after_long_help = export::EXAMPLES)]
     Export(export::Export),
 }

@@ -1,7 +1,7 @@
 //! `deployments export`: prints existing deployments as manifests. Pure, except for the command itself.
 //!
-//! Applying the manifests changes nothing at the remote: the resources only observe, their Secrets have no keys, and a
-//! resource that is switched to `managementPolicy: Full` waits for its values.
+//! Applying the manifests changes nothing at the remote: the resources only observe, and one that is switched to
+//! `managementPolicy: Full` waits for its Secret, which is not printed, because the API returns no secured value.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,10 @@ use connect_api::paging;
 use kube::Resource as _;
 use serde_json::{Map, Value, json};
 
+use crate::cli::printing::tell;
 use crate::crd::{ConnectorDeployment, ProjectRef};
+use crate::operator::deployment::observe::of_record;
+use crate::operator::values::names::Item;
 
 use super::manifests::{print_manifests, report_skipped, with_keys};
 use super::project::{Known, Project};
@@ -45,6 +48,15 @@ pub(super) async fn run(arguments: Export) -> Result<(), Failed> {
     let found: Vec<&Deployment> = found.iter().map(Arc::as_ref).collect();
     let (manifests, left_out) = manifests(&known, &found);
     report_skipped("deployment", &left_out);
+    for manifest in &manifests {
+        let exported =
+            found.iter().find(|it| it.key.is_some() && it.key.as_deref() == manifest["spec"]["key"].as_str());
+        let keys = exported.map(|deployment| keys_of_secret(&manifest["spec"], deployment)).unwrap_or_default();
+        if !keys.is_empty() {
+            let name = manifest["metadata"]["name"].as_str().unwrap_or_default();
+            tell!("Next: create the Secret {name} with {}", keys.into_iter().collect::<Vec<_>>().join(", "));
+        }
+    }
     print_manifests(&manifests)
 }
 
@@ -59,9 +71,6 @@ pub(super) fn manifests(project: &Known, deployments: &[&Deployment]) -> (Vec<Va
         };
         let name = unique(&label(key), &mut taken);
         let spec = spec(&project.reference, &name, key, deployment);
-        if spec.to_string().contains("secretKeyRef") {
-            manifests.push(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}}));
-        }
         manifests.push(json!({
             "apiVersion": ConnectorDeployment::api_version(&()),
             "kind": "ConnectorDeployment",
@@ -78,21 +87,25 @@ fn spec(project: &ProjectRef, name: &str, key: &str, deployment: &Deployment) ->
     if *deployment.kind() == DeploymentType::Preview {
         named["staged"] = json!(true);
     }
+    let whole = keys_of_whole_secret(deployment);
     let applications: Vec<Value> = deployment
         .applications
         .iter()
-        .map(|application| {
+        .filter_map(|application| {
             let prefix = format!("{}.", application.application_name);
-            let mut values =
-                values(name, &prefix, &application.standard_configuration, &application.secured_configuration);
-            values.insert("applicationName".into(), json!(application.application_name));
+            let secured = application.secured_configuration.iter().filter(|value| !whole.contains(&value.key));
+            let mut values = values(name, &prefix, &application.standard_configuration, secured);
             if let Some(schedule) = &application.schedule {
                 values.insert("schedule".into(), json!(schedule));
             }
             if let Some(policy) = application.retry_policy.as_ref().and_then(retry_policy) {
                 values.insert("retryPolicy".into(), policy);
             }
-            Value::Object(values)
+            if values.is_empty() {
+                return None;
+            }
+            values.insert("applicationName".into(), json!(application.application_name));
+            Some(Value::Object(values))
         })
         .collect();
     let mut spec = json!({
@@ -101,17 +114,43 @@ fn spec(project: &ProjectRef, name: &str, key: &str, deployment: &Deployment) ->
         "type": deployment.kind().as_str(),
         "region": deployment.deployed_region,
         "connector": named,
-        "configurations": applications,
         "managementPolicy": "ObserveOnly",
         "adoptionPolicy": "Adopt",
     });
+    if !whole.is_empty() {
+        spec["configurationFrom"] = json!([{"secretRef": {"name": name}}]);
+    }
+    if !applications.is_empty() {
+        spec["configurations"] = Value::Array(applications);
+    }
     if let Some(global) = &deployment.global_configuration {
-        let global = values(name, "", &global.standard_configuration, &global.secured_configuration);
+        let secured = global.secured_configuration.iter().filter(|value| !whole.contains(&value.key));
+        let global = values(name, "globalConfiguration.", &global.standard_configuration, secured);
         if !global.is_empty() {
             spec["globalConfiguration"] = Value::Object(global);
         }
     }
     spec
+}
+
+/// Returns the keys that the Secret of an exported manifest needs.
+fn keys_of_secret(spec: &Value, deployment: &Deployment) -> BTreeSet<String> {
+    let entries = spec["configurations"].as_array().into_iter().flatten().chain([&spec["globalConfiguration"]]);
+    let references = entries.flat_map(|entry| entry["securedConfiguration"].as_array().into_iter().flatten());
+    let single = references.filter_map(|value| value["valueFrom"]["secretKeyRef"]["key"].as_str());
+    keys_of_whole_secret(deployment).into_iter().chain(single.map(ToOwned::to_owned)).collect()
+}
+
+/// Returns the secured keys of the deployment that `configurationFrom` may fill: the connector declares each of them once, and
+/// where it is set, so that the value goes nowhere else; and a Secret allows it.
+pub(super) fn keys_of_whole_secret(deployment: &Deployment) -> BTreeSet<String> {
+    let seen = of_record(deployment, &BTreeSet::new());
+    let declared = seen.declared.unwrap_or_default().keys;
+    let is_once = |item: &&Item| {
+        let mut places = declared.keys().filter(|other| other.key == item.key);
+        places.next() == Some(*item) && places.next().is_none() && item.key.chars().all(is_of_data)
+    };
+    seen.secured.iter().filter(is_once).map(|item| item.key.clone()).collect()
 }
 
 /// The retry policy, if a spec allows it; otherwise the connector decides.
@@ -125,18 +164,25 @@ fn retry_policy(policy: &RetryPolicy) -> Option<Value> {
 }
 
 /// Plain values verbatim; secured ones as references, since the API does not return them.
-fn values(object: &str, prefix: &str, standard: &[ConfigurationValue], secured: &[SecuredValue]) -> Map<String, Value> {
+fn values<'a>(
+    object: &str,
+    prefix: &str,
+    standard: &[ConfigurationValue],
+    secured: impl Iterator<Item = &'a SecuredValue>,
+) -> Map<String, Value> {
     let mut values = Map::new();
     if !standard.is_empty() {
         let plain = standard.iter().map(|value| json!({"key": value.key, "value": value.value}));
         values.insert("standardConfiguration".into(), plain.collect());
     }
-    if !secured.is_empty() {
-        let references = secured.iter().map(|value| {
+    let references: Vec<_> = secured
+        .map(|value| {
             let reference = json!({"name": object, "key": key_of_secret(&format!("{prefix}{}", value.key))});
             json!({"key": value.key, "valueFrom": {"secretKeyRef": reference}})
-        });
-        values.insert("securedConfiguration".into(), references.collect());
+        })
+        .collect();
+    if !references.is_empty() {
+        values.insert("securedConfiguration".into(), Value::Array(references));
     }
     values
 }
@@ -189,16 +235,15 @@ mod tests {
     fn a_shared_project_is_named_with_its_kind() {
         let reference = crate::cli::resources::project_argument("clusterproject/shop").expect("a project");
         let (manifests, _) = manifests(&Known { reference, manifest: None }, &[&deployment(&json!({}))]);
-        assert_eq!(manifests[1]["spec"]["projectRef"], json!({"kind": "ClusterConnectProject", "name": "shop"}));
+        assert_eq!(manifests[0]["spec"]["projectRef"], json!({"kind": "ClusterConnectProject", "name": "shop"}));
     }
 
     #[test]
-    fn a_deployment_becomes_a_manifest_that_only_observes_and_a_secret_without_keys() {
+    fn a_deployment_becomes_a_manifest_that_only_observes() {
         let (manifests, left_out) = manifests(&known(), &[&deployment(&json!({}))]);
         assert!(left_out.is_empty());
-        assert_eq!(manifests[0], json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "shop-tax"}}));
         assert_eq!(
-            manifests[1]["spec"],
+            manifests[0]["spec"],
             json!({
                 "projectRef": {"name": "shop"}, "key": "Shop_Tax", "type": "sandbox", "region": "us-east-2.aws",
                 "connector": {"key": "tax"}, "managementPolicy": "ObserveOnly", "adoptionPolicy": "Adopt",
@@ -212,7 +257,37 @@ mod tests {
             })
         );
         assert!(!json!(manifests).to_string().contains("canary"));
-        serde_json::from_value::<ConnectorDeployment>(manifests[1].clone()).expect("it is valid");
+        serde_json::from_value::<ConnectorDeployment>(manifests[0].clone()).expect("it is valid");
+    }
+
+    #[test]
+    fn a_key_that_is_declared_once_is_read_from_the_whole_secret() {
+        let secured =
+            |keys: &[&str]| -> Vec<Value> { keys.iter().map(|key| json!({"key": key, "value": "x"})).collect() };
+        let application =
+            |name: &str, keys: &[&str]| json!({"applicationName": name, "securedConfiguration": secured(keys)});
+        let applications = json!([application("service", &["TOKEN", "BOTH", "A B"]), application("event", &["BOTH"])]);
+        let record = |declared: &Value| {
+            let connector = json!({"id": "9", "version": 7, "configurations": declared});
+            deployment(&json!({"connector": connector, "applications": applications}))
+        };
+        let elsewhere = json!([application("event", &["TOKEN"])]);
+        for (case, declared, whole, single) in [
+            ("declared", applications.clone(), vec!["TOKEN"], vec!["service.BOTH", "service.A_B", "event.BOTH"]),
+            ("unknown", Value::Null, vec![], vec!["service.TOKEN", "service.BOTH", "service.A_B", "event.BOTH"]),
+            ("elsewhere", elsewhere, vec![], vec!["service.TOKEN", "service.BOTH", "service.A_B", "event.BOTH"]),
+        ] {
+            let record = record(&declared);
+            assert_eq!(keys_of_whole_secret(&record).into_iter().collect::<Vec<_>>(), whole, "{case}");
+            let (manifests, _) = manifests(&known(), &[&record]);
+            let spec = &manifests[0]["spec"];
+            let sources = if whole.is_empty() { Value::Null } else { json!([{"secretRef": {"name": "shop-tax"}}]) };
+            assert_eq!(spec["configurationFrom"], sources, "{case}");
+            let entries = spec["configurations"].as_array().into_iter().flatten();
+            let entries = entries.flat_map(|it| it["securedConfiguration"].as_array().into_iter().flatten());
+            let keys: Vec<_> = entries.filter_map(|it| it["valueFrom"]["secretKeyRef"]["key"].as_str()).collect();
+            assert_eq!(keys, single, "{case}");
+        }
     }
 
     #[test]
@@ -223,11 +298,11 @@ mod tests {
             "globalConfiguration": {"securedConfiguration": [{"key": "SIGN", "value": "x"}]},
         }));
         let (manifests, _) = manifests(&known(), &[&record]);
-        let spec = &manifests[1]["spec"];
+        let spec = &manifests[0]["spec"];
         assert_eq!(spec["connector"], json!({"id": "9", "staged": true}));
         assert_eq!(spec["configurations"], json!([{"applicationName": "job", "schedule": "0 5 * * *"}]));
         let reference = &spec["globalConfiguration"]["securedConfiguration"][0]["valueFrom"]["secretKeyRef"];
-        assert_eq!(*reference, json!({"name": "shop-tax", "key": "SIGN"}));
+        assert_eq!(*reference, json!({"name": "shop-tax", "key": "globalConfiguration.SIGN"}));
     }
 
     #[test]

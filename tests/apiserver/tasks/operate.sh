@@ -27,8 +27,8 @@ connect-operator adopt "$key" --project shop | grep 'managementPolicy: .*Observe
 connect-operator adopt "$key" --project shop --apply --timeout "$PATIENCE" 2> next | grep 'Observed'
 grep -- 'the same command with --take-over' next
 if connect-operator adopt "$key" --project shop --take-over 2> held; then echo "it has no values"; exit 1; fi
-grep 'lacks service.API_TOKEN' held
+grep 'lacks API_TOKEN' held
 name=$(kubectl get cdep -o jsonpath='{.items[0].metadata.name}')
-kubectl patch secret "$name" -p '{"stringData": {"service.API_TOKEN": "my-third-token"}}'
+kubectl create secret generic "$name" --from-literal=API_TOKEN=my-third-token
 connect-operator adopt "$key" --project shop --take-over --timeout "$PATIENCE" | grep ': Deployed'
 test "$(kubectl get cdep "$name" -o jsonpath='{.status.remote.version}')" = 3

@@ -9,13 +9,13 @@ use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
 
-use super::export::{keys_of_whole_secret, manifests};
+use super::export::{keys_of_secrets, manifests};
 use super::manifests::print_manifests;
 use super::project::Project;
 use super::{Failed, existing};
 use crate::cli::printing::{print, tell};
 use crate::cli::resources::{self, ResourceType, TIMEOUT, await_ready};
-use crate::crd::{ConfigurationSource, ConnectorDeployment, parse_duration};
+use crate::crd::{ConnectorDeployment, parse_duration};
 use crate::names;
 use crate::operator::cluster::objects::secret;
 use crate::operator::deployment::intent;
@@ -74,7 +74,7 @@ pub(in crate::cli) async fn run(args: Adopt) -> Result<(), Failed> {
     if args.take_over {
         return take_over(&args, &deployment).await;
     }
-    let (manifests, _) = manifests(&known, &[&deployment]);
+    let (manifests, ..) = manifests(&known, &[&deployment]);
     if args.apply {
         return apply(&args, &manifests, &deployment).await;
     }
@@ -135,8 +135,7 @@ async fn resource_of(client: &Client, namespace: &str, key: &str) -> Result<Conn
     })
 }
 
-/// Returns the keys that the Secrets of a resource lack. What `configurationFrom` gives is known only for what an export
-/// writes; for other sources, the operator waits.
+/// Returns the keys that the Secrets of a resource lack.
 async fn missing(
     client: &Client,
     namespace: &str,
@@ -144,18 +143,7 @@ async fn missing(
     deployment: &Deployment,
 ) -> Result<BTreeMap<String, Vec<String>>, Failed> {
     let spec = serde_json::to_value(&object.spec).map_err(|error| Failed::Argument(error.to_string()))?;
-    let mut needed = BTreeMap::<String, Vec<String>>::new();
-    references(&spec, &mut needed);
-    if let [ConfigurationSource { secret_ref: Some(secret), prefix: None, optional: false, applications, .. }] =
-        object.spec.configuration_from.as_slice()
-        && applications.is_empty()
-    {
-        let applications = object.spec.configurations.iter().map(|it| &it.values.secured_configuration);
-        let own = applications.chain(object.spec.global_configuration.iter().map(|it| &it.secured_configuration));
-        let own: Vec<&String> = own.flatten().map(|value| &value.key).collect();
-        let whole = keys_of_whole_secret(deployment).into_iter().filter(|key| !own.contains(&key));
-        needed.entry(secret.name.clone()).or_default().extend(whole);
-    }
+    let mut needed = keys_of_secrets(&spec, deployment);
     for (name, keys) in &mut needed {
         let found = secret::read(client, namespace, name).await.map_err(resources::Failed::from)?;
         let data = found.and_then(|secret| secret.data).unwrap_or_default();
@@ -163,22 +151,4 @@ async fn missing(
     }
     needed.retain(|_, keys| !keys.is_empty());
     Ok(needed)
-}
-
-/// Collects the keys of each Secret that a spec names.
-fn references(spec: &Value, found: &mut BTreeMap<String, Vec<String>>) {
-    match spec {
-        Value::Array(items) => items.iter().for_each(|item| references(item, found)),
-        Value::Object(members) => {
-            for (name, member) in members {
-                match (name.as_str(), member["name"].as_str(), member["key"].as_str()) {
-                    ("secretKeyRef", Some(secret), Some(key)) => {
-                        found.entry(secret.to_owned()).or_default().push(key.to_owned());
-                    }
-                    _ => references(member, found),
-                }
-            }
-        }
-        _ => {}
-    }
 }

@@ -3,7 +3,7 @@
 //! Applying the manifests changes nothing at the remote: the resources only observe, and one that is switched to
 //! `managementPolicy: Full` waits for its Secret, which is not printed, because the API returns no secured value.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use connect_api::model::{ConfigurationValue, Deployment, DeploymentType, RetryPolicy, SecuredValue};
@@ -46,24 +46,21 @@ pub(super) async fn run(arguments: Export) -> Result<(), Failed> {
     let found = all(paging::deployments(&client)).await?;
     let found = with_keys("deployment", found, &arguments.keys, |deployment| deployment.key.as_ref())?;
     let found: Vec<&Deployment> = found.iter().map(Arc::as_ref).collect();
-    let (manifests, left_out) = manifests(&known, &found);
+    let (manifests, needed, left_out) = manifests(&known, &found);
     report_skipped("deployment", &left_out);
-    for manifest in &manifests {
-        let exported =
-            found.iter().find(|it| it.key.is_some() && it.key.as_deref() == manifest["spec"]["key"].as_str());
-        let keys = exported.map(|deployment| keys_of_secret(&manifest["spec"], deployment)).unwrap_or_default();
-        if !keys.is_empty() {
-            let name = manifest["metadata"]["name"].as_str().unwrap_or_default();
-            tell!("Next: create the Secret {name} with {}", keys.into_iter().collect::<Vec<_>>().join(", "));
-        }
+    for (secret, keys) in needed {
+        tell!("Next: create the Secret {secret} with {}", keys.join(", "));
     }
     print_manifests(&manifests)
 }
 
-/// Returns the manifests, and the ids of deployments that cannot be exported.
-pub(super) fn manifests(project: &Known, deployments: &[&Deployment]) -> (Vec<Value>, Vec<String>) {
+/// The keys that each Secret needs.
+type Needed = BTreeMap<String, Vec<String>>;
+
+/// Returns the manifests, what their Secrets need, and the ids of deployments that cannot be exported.
+pub(super) fn manifests(project: &Known, deployments: &[&Deployment]) -> (Vec<Value>, Needed, Vec<String>) {
     let mut manifests: Vec<Value> = project.manifest.iter().cloned().collect();
-    let (mut taken, mut left_out) = (BTreeSet::new(), Vec::new());
+    let (mut taken, mut needed, mut left_out) = (BTreeSet::new(), Needed::new(), Vec::new());
     for deployment in deployments {
         let Some(key) = &deployment.key else {
             left_out.push(deployment.id.clone());
@@ -71,6 +68,7 @@ pub(super) fn manifests(project: &Known, deployments: &[&Deployment]) -> (Vec<Va
         };
         let name = unique(&label(key), &mut taken);
         let spec = spec(&project.reference, &name, key, deployment);
+        needed.extend(keys_of_secrets(&spec, deployment));
         manifests.push(json!({
             "apiVersion": ConnectorDeployment::api_version(&()),
             "kind": "ConnectorDeployment",
@@ -78,7 +76,7 @@ pub(super) fn manifests(project: &Known, deployments: &[&Deployment]) -> (Vec<Va
             "spec": spec,
         }));
     }
-    (manifests, left_out)
+    (manifests, needed, left_out)
 }
 
 fn spec(project: &ProjectRef, name: &str, key: &str, deployment: &Deployment) -> Value {
@@ -133,17 +131,33 @@ fn spec(project: &ProjectRef, name: &str, key: &str, deployment: &Deployment) ->
     spec
 }
 
-/// Returns the keys that the Secret of an exported manifest needs.
-fn keys_of_secret(spec: &Value, deployment: &Deployment) -> BTreeSet<String> {
+/// Returns the keys that each Secret of a spec needs for the values of a deployment. What `configurationFrom` has to give is known
+/// only for what an export writes; for other sources, the operator waits.
+pub(super) fn keys_of_secrets(spec: &Value, deployment: &Deployment) -> Needed {
+    let mut needed = Needed::new();
     let entries = spec["configurations"].as_array().into_iter().flatten().chain([&spec["globalConfiguration"]]);
-    let references = entries.flat_map(|entry| entry["securedConfiguration"].as_array().into_iter().flatten());
-    let single = references.filter_map(|value| value["valueFrom"]["secretKeyRef"]["key"].as_str());
-    keys_of_whole_secret(deployment).into_iter().chain(single.map(ToOwned::to_owned)).collect()
+    let single: Vec<&Value> =
+        entries.flat_map(|entry| entry["securedConfiguration"].as_array().into_iter().flatten()).collect();
+    for reference in single.iter().map(|value| &value["valueFrom"]["secretKeyRef"]) {
+        if let (Some(secret), Some(key)) = (reference["name"].as_str(), reference["key"].as_str()) {
+            needed.entry(secret.to_owned()).or_default().push(key.to_owned());
+        }
+    }
+    if let Some([source]) = spec["configurationFrom"].as_array().map(Vec::as_slice)
+        && let Some(secret) = source["secretRef"]["name"].as_str()
+        && [&source["prefix"], &source["applications"]].iter().all(|it| it.is_null())
+        && source["optional"] != true
+    {
+        let whole = keys_of_whole_secret(deployment).into_iter();
+        let whole = whole.filter(|key| !single.iter().any(|value| value["key"] == key.as_str()));
+        needed.entry(secret.to_owned()).or_default().extend(whole);
+    }
+    needed
 }
 
 /// Returns the secured keys of the deployment that `configurationFrom` may fill: the connector declares each of them once, and
 /// where it is set, so that the value goes nowhere else; and a Secret allows it.
-pub(super) fn keys_of_whole_secret(deployment: &Deployment) -> BTreeSet<String> {
+fn keys_of_whole_secret(deployment: &Deployment) -> BTreeSet<String> {
     let seen = of_record(deployment, &BTreeSet::new());
     let declared = seen.declared.unwrap_or_default().keys;
     let is_once = |item: &&Item| {
@@ -234,13 +248,13 @@ mod tests {
     #[test]
     fn a_shared_project_is_named_with_its_kind() {
         let reference = crate::cli::resources::project_argument("clusterproject/shop").expect("a project");
-        let (manifests, _) = manifests(&Known { reference, manifest: None }, &[&deployment(&json!({}))]);
+        let (manifests, ..) = manifests(&Known { reference, manifest: None }, &[&deployment(&json!({}))]);
         assert_eq!(manifests[0]["spec"]["projectRef"], json!({"kind": "ClusterConnectProject", "name": "shop"}));
     }
 
     #[test]
     fn a_deployment_becomes_a_manifest_that_only_observes() {
-        let (manifests, left_out) = manifests(&known(), &[&deployment(&json!({}))]);
+        let (manifests, _, left_out) = manifests(&known(), &[&deployment(&json!({}))]);
         assert!(left_out.is_empty());
         assert_eq!(
             manifests[0]["spec"],
@@ -279,7 +293,7 @@ mod tests {
         ] {
             let record = record(&declared);
             assert_eq!(keys_of_whole_secret(&record).into_iter().collect::<Vec<_>>(), whole, "{case}");
-            let (manifests, _) = manifests(&known(), &[&record]);
+            let (manifests, ..) = manifests(&known(), &[&record]);
             let spec = &manifests[0]["spec"];
             let sources = if whole.is_empty() { Value::Null } else { json!([{"secretRef": {"name": "shop-tax"}}]) };
             assert_eq!(spec["configurationFrom"], sources, "{case}");
@@ -297,7 +311,7 @@ mod tests {
             "applications": [{"id": "2", "applicationName": "job", "schedule": "0 5 * * *"}],
             "globalConfiguration": {"securedConfiguration": [{"key": "SIGN", "value": "x"}]},
         }));
-        let (manifests, _) = manifests(&known(), &[&record]);
+        let (manifests, ..) = manifests(&known(), &[&record]);
         let spec = &manifests[0]["spec"];
         assert_eq!(spec["connector"], json!({"id": "9", "staged": true}));
         assert_eq!(spec["configurations"], json!([{"applicationName": "job", "schedule": "0 5 * * *"}]));
@@ -320,7 +334,7 @@ mod tests {
             ("none", Value::Null, None),
         ] {
             let record = deployment(&json!({"applications": [{"applicationName": "events", "retryPolicy": shown}]}));
-            let (manifests, _) = manifests(&known(), &[&record]);
+            let (manifests, ..) = manifests(&known(), &[&record]);
             let found = manifests[0]["spec"]["configurations"][0].get("retryPolicy").cloned();
             assert_eq!(found, expected, "{case}");
         }
@@ -332,7 +346,7 @@ mod tests {
         let records: Vec<_> = keys.iter().map(|key| deployment(&json!({"key": key, "applications": []}))).collect();
         let without = deployment(&json!({"id": "77", "key": null}));
         let all: Vec<_> = records.iter().chain([&without]).collect();
-        let (manifests, left_out) = manifests(&known(), &all);
+        let (manifests, _, left_out) = manifests(&known(), &all);
         assert_eq!(left_out, ["77"]);
         let names: Vec<_> =
             manifests.iter().map(|manifest| manifest["metadata"]["name"].as_str().expect("a name")).collect();

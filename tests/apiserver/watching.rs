@@ -1,4 +1,4 @@
-//! Awaits a state of one object, or something that nobody tells of.
+//! Awaits a state of one object, or a condition that no watch reports.
 
 use std::fmt::Debug;
 use std::pin::pin;

@@ -147,7 +147,7 @@ fn rule_5_a_deployment_that_is_gone_is_created_again_only_if_drift_is_corrected(
     assert_eq!(
         (again.sent(), again.decide().transient.absent_since),
         (CallKind::Create, None),
-        "the next proof begins anew"
+        "the next proof starts over"
     );
 }
 

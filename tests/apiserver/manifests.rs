@@ -1,7 +1,7 @@
 //! Manifests that tests start from, and functions that change them.
 
+use json_patch::merge;
 use serde_json::{Value, json};
-use test_support::merge_patch::merge;
 
 /// Every field of every spec.
 pub(crate) const FULL: &str = include_str!("../fixtures/manifests/full.yaml");

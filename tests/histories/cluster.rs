@@ -5,7 +5,7 @@
 //! finalizers, and a new uid for each object, even under a name that existed before. A write that changes nothing makes
 //! no new version.
 
-use test_support::merge_patch::merge;
+use json_patch::merge;
 
 use crate::prelude::*;
 

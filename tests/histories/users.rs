@@ -7,8 +7,8 @@ use connect_api::model::{
     DeploymentDraft, DeploymentType, RedeployAction, SecuredValue,
 };
 use dev_server::{Partial, PlannedOutcome};
+use json_patch::merge;
 use secrecy::SecretString;
-use test_support::merge_patch::merge;
 
 use crate::checker::TOKEN;
 use crate::cluster::finalizers;

@@ -7,7 +7,6 @@
 //! - [`git_repository`]: a repository over HTTP
 //! - [`gitops`]: controllers of other projects
 //! - [`go_tools`], [`helm`]: programs in Go that tests call, and the rendered chart
-//! - [`merge_patch`]: variants of a JSON document
 //! - [`merge_keys`]: what kustomize knows of lists
 //! - [`reachable`]: visits all states of a model
 //! - [`shell`]: the commands of a script
@@ -21,7 +20,6 @@ pub mod gitops;
 pub mod go_tools;
 pub mod helm;
 pub mod merge_keys;
-pub mod merge_patch;
 pub mod patience;
 pub mod reachable;
 pub mod shell;

@@ -1,8 +1,8 @@
 //! Resources for the tests of this folder.
 
+use json_patch::merge;
 use kube::api::DynamicObject;
 use serde_json::{Value, json};
-use test_support::merge_patch::merge;
 
 use super::kind::{Resource, ResourceType};
 

@@ -1,7 +1,7 @@
 //! Each difference becomes the action that it needs, and nothing else does.
 
+use json_patch::merge;
 use serde_json::{Value, json};
-use test_support::merge_patch::merge;
 
 use super::*;
 

@@ -1,5 +1,5 @@
+use json_patch::merge;
 use serde_json::{Value, json};
-use test_support::merge_patch::merge;
 
 use super::*;
 use crate::crd::{PublishAfter, StagedDeployable};

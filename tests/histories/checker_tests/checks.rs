@@ -1,6 +1,6 @@
 //! The same for checks and projects.
 
-use test_support::merge_patch::merge;
+use json_patch::merge;
 
 use super::Start::Checks;
 use super::{ONE, reports};

@@ -1,9 +1,9 @@
 //! Who owns a key, over orders of events: resources that appear together, late, again, or move.
 
+use json_patch::merge;
 use kube::api::ObjectMeta;
 use kube::core::error_boundary::InvalidObject;
 use serde_json::{Value, json};
-use test_support::merge_patch::merge;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
 use super::*;

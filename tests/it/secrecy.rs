@@ -9,7 +9,7 @@ use connect_api::mask::Masker;
 use connect_api::model::{Deployment, DeploymentDraft, RedeployAction, SecuredValue};
 use connect_operator::crd;
 use connect_operator::operator::cluster::references::Source;
-use connect_operator::operator::context::content_cache::Content;
+use connect_operator::operator::deployment::value_from::Content;
 use connect_operator::operator::reconcile::panics;
 use connect_operator::operator::remote::Settings;
 use connect_operator::operator::values::Values;

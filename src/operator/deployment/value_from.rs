@@ -1,9 +1,20 @@
 //! From which Secrets and ConfigMaps a spec takes its values. Pure.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+use secrecy::SecretSlice;
 
 use crate::crd::ConnectorDeploymentSpec;
-use crate::operator::cluster::references::{Named, Reference};
+use crate::operator::cluster::references::{Named, Reference, Source};
+
+/// A Secret or ConfigMap that values come from, as it was read.
+#[derive(Clone, Debug)]
+pub struct Content {
+    /// The object, in the version that was read.
+    pub source: Source,
+    /// Its data, by key.
+    pub data: BTreeMap<String, SecretSlice<u8>>,
+}
 
 /// Returns the Secrets and ConfigMaps that a spec names for its values.
 pub fn references(spec: &ConnectorDeploymentSpec) -> BTreeSet<Reference> {

@@ -44,11 +44,9 @@ pub fn deleted(context: &Context, object_ref: &ObjectRef) {
     context.enqueue(object_ref.clone());
 }
 
-/// Handles an event of a Secret or ConfigMap: forgets its content, and enqueues the resources that name it.
+/// Handles an event of a Secret or ConfigMap: enqueues the resources that name it.
 pub fn sourced<K: Resource>(context: &Context, sources: &mut Sources, event: &watcher::Event<K>) {
-    context.contents.note(sources.kind(), event);
-    let users = sources.note(&context.references, event);
-    users.changed.into_iter().chain(users.missing).for_each(|user| context.enqueue(user));
+    sources.note(&context.references, event).into_iter().for_each(|user| context.enqueue(user));
 }
 
 /// Handles an event of a namespace: enqueues the resources in it whose permission to use a project has changed.

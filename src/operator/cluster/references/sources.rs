@@ -26,35 +26,21 @@ pub struct Sources {
     hasher: RandomState,
 }
 
-/// The resources to enqueue for an event.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Users {
-    /// Resources that refer to an object that exists and may have changed.
-    pub changed: Vec<ObjectRef>,
-    /// Resources that refer to an object that does not exist.
-    pub missing: Vec<ObjectRef>,
-}
-
 impl Sources {
     /// Creates the state before the first event. `namespace`: the only one that is watched; `None`: all namespaces.
     pub fn new(kind: Named, namespace: Option<String>) -> Self {
         Self { kind, namespace, seen: BTreeMap::new(), listed: BTreeMap::new(), hasher: RandomState::new() }
     }
 
-    /// The kind of the objects.
-    pub fn kind(&self) -> Named {
-        self.kind
-    }
-
-    /// Processes an event; returns the resources that refer to its object.
-    pub fn note<K: Resource>(&mut self, references: &References, event: &Event<K>) -> Users {
+    /// Processes an event; returns the resources that refer to an object that may have changed, or that does not exist.
+    pub fn note<K: Resource>(&mut self, references: &References, event: &Event<K>) -> Vec<ObjectRef> {
         match event {
             Event::Init => self.listed.clear(),
             Event::InitApply(object) => {
                 let (name, version) = self.hashes(object);
                 self.listed.insert(name, version);
                 if self.seen.get(&name) != Some(&version) {
-                    return Users { changed: self.users(references, object), missing: Vec::new() };
+                    return self.users(references, object);
                 }
             }
             // An object that became referenced after its page was read counts as missing, which costs one reconcile.
@@ -63,19 +49,19 @@ impl Sources {
                 let named = references.named(self.kind, self.namespace.as_deref());
                 let missing = named.iter().filter(|name| !self.seen.contains_key(&self.hasher.hash_one(name)));
                 let missing = missing.flat_map(|(namespace, name)| references.users(self.kind, namespace, name));
-                return Users { changed: Vec::new(), missing: missing.collect() };
+                return missing.collect();
             }
             Event::Apply(object) => {
                 let (name, version) = self.hashes(object);
                 self.seen.insert(name, version);
-                return Users { changed: self.users(references, object), missing: Vec::new() };
+                return self.users(references, object);
             }
             Event::Delete(object) => {
                 self.seen.remove(&self.hashes(object).0);
-                return Users { changed: Vec::new(), missing: self.users(references, object) };
+                return self.users(references, object);
             }
         }
-        Users::default()
+        Vec::new()
     }
 
     /// Returns hashes of the name and of the version of an object.

@@ -27,43 +27,36 @@ use crate::crd::{ActionCheck, ActionCheckStatus, CheckOutcome, LastCall};
 use crate::operator::cluster::objects::patch;
 use crate::operator::context::{Context, OTHER_SHARD_AGAIN};
 use crate::operator::object_ref::ObjectRef;
-use crate::operator::reconcile::unwritten::Unwritten;
 use crate::operator::reconcile::{self, AFTER_CONFLICT};
 use crate::operator::reporting::conditions::{self, ConditionUpdate};
 use crate::operator::reporting::reason::Reason;
 use crate::operator::reporting::reconcile_outcome::ReconcileOutcome;
-use crate::operator::reporting::refusal::{self, Access, STATUS};
+use crate::operator::reporting::refusal::{self, Access};
 use crate::operator::reporting::remedy::{self, HostList};
 
 /// Maximum attempts to write the answer to a call that is not repeated.
 const WRITES: u32 = 10;
 
-/// Reconciles one check; returns the outcome. Never fails: errors are reported in the status, or
-/// retried.
-pub async fn reconcile(object: Arc<ActionCheck>, context: Arc<Context>) -> ReconcileOutcome {
+/// Reconciles one check; returns the outcome.
+///
+/// # Errors
+/// Those of the API server that no status reports: that the status cannot be written, and those that pass by themselves.
+pub async fn reconcile(object: Arc<ActionCheck>, context: Arc<Context>) -> Result<ReconcileOutcome, kube::Error> {
     let object_ref = ObjectRef::check(&object.namespace().unwrap_or_default(), &object.name_any());
     let api = Api::<ActionCheck>::namespaced(context.client.clone(), &object_ref.namespace);
     // Its labels have moved it to another install, which the watch will show.
     if !context.settings.scope.selects(object.labels()) {
         gone(&context, &object_ref);
-        return ReconcileOutcome::Gone;
+        return Ok(ReconcileOutcome::Gone);
     }
-    let unwritten = Unwritten::default();
-    let run = Reconciler { api, object, context: &context, object_ref: &object_ref, unwritten };
+    let run = Reconciler { api, object, context: &context, object_ref: &object_ref };
     // Boxed to keep the futures around it small.
-    match Box::pin(run.reconcile()).await {
-        Ok((again, ended)) => {
-            // Nothing here follows the deployment of another install.
-            let is_elsewhere = run.object.spec.deployment_ref.is_some() && context.settings.scope.is_shard();
-            let again = again.into_iter().chain(is_elsewhere.then_some(OTHER_SHARD_AGAIN)).min();
-            context.requeue_timers.set(&object_ref, again);
-            ended
-        }
-        Err(error) => {
-            run.unwritten.report(&context, "Check", &*run.object, &error);
-            reconcile::failed(&context, &object_ref, &error)
-        }
-    }
+    let (again, ended) = Box::pin(run.reconcile()).await?;
+    // Nothing here follows the deployment of another install.
+    let is_elsewhere = run.object.spec.deployment_ref.is_some() && context.settings.scope.is_shard();
+    let again = again.into_iter().chain(is_elsewhere.then_some(OTHER_SHARD_AGAIN)).min();
+    context.requeue_timers.set(&object_ref, again);
+    Ok(ended)
 }
 
 /// Removes everything in memory about a deleted check.
@@ -101,7 +94,6 @@ struct Reconciler<'a> {
     object: Arc<ActionCheck>,
     context: &'a Context,
     object_ref: &'a ObjectRef,
-    unwritten: Unwritten,
 }
 
 impl Reconciler<'_> {
@@ -181,11 +173,8 @@ impl Reconciler<'_> {
         let object = if writes { self.write_intent(&sent).await? } else { Arc::clone(&self.object) };
         let result = act::call(prepared, started).await;
         let (after, condition) = status::answered(&sent, (&call, started), &result, writes, context.clock.now());
-        let written = if writes {
-            self.write_answer(object, &sent, &after, &condition).await?
-        } else {
-            self.write(&object, &after, &condition).await?
-        };
+        let written =
+            if writes { self.write_answer(object, &sent, &after).await? } else { self.write(&object, &after).await? };
         // Not before: a read whose result was not written is sent again at once.
         context.memory.checks.insert(self.object_ref, started);
         self.event(written, &condition);
@@ -199,7 +188,7 @@ impl Reconciler<'_> {
 
     /// Persists the intent to send, and returns the object with it.
     async fn write_intent(&self, sent: &ActionCheckStatus) -> Result<Arc<ActionCheck>, kube::Error> {
-        let stored = match self.write(&self.object, sent, &status::checking()).await {
+        let stored = match self.write(&self.object, sent).await {
             Ok(stored) => stored,
             // If only the response was lost, the next reconcile could not know that nothing was sent.
             Err(error) => match self.api.get_opt(&self.object_ref.name).await {
@@ -217,10 +206,9 @@ impl Reconciler<'_> {
         mut object: Arc<ActionCheck>,
         sent: &ActionCheckStatus,
         answered: &ActionCheckStatus,
-        condition: &ConditionUpdate,
     ) -> Result<Option<ActionCheck>, kube::Error> {
         for attempt in 1..WRITES {
-            match self.write(&object, answered, condition).await {
+            match self.write(&object, answered).await {
                 Err(error) => tracing::debug!(object = %self.object_ref, %error, "writing the answer again"),
                 written => return written,
             }
@@ -232,7 +220,7 @@ impl Reconciler<'_> {
                 Err(error) => tracing::debug!(object = %self.object_ref, %error, "the check cannot be read"),
             }
         }
-        self.write(&object, answered, condition).await
+        self.write(&object, answered).await
     }
 
     /// Writes the condition into the status.
@@ -240,21 +228,15 @@ impl Reconciler<'_> {
         let generation = self.object.metadata.generation.unwrap_or_default();
         let about = (generation, self.object.spec.suspend);
         let after = status::with_condition(&self.status(), condition, about, self.context.clock.now());
-        let written = self.write(&self.object, &after, condition).await?;
+        let written = self.write(&self.object, &after).await?;
         self.event(written, condition);
         Ok((again, ReconcileOutcome::Reported(Some(condition.reason))))
     }
 
-    /// Writes a status, if it has changed, on the version of `object`. `condition`: what users would miss otherwise.
-    async fn write(
-        &self,
-        object: &ActionCheck,
-        after: &ActionCheckStatus,
-        condition: &ConditionUpdate,
-    ) -> Result<Option<ActionCheck>, kube::Error> {
+    /// Writes a status, if it has changed, on the version of `object`.
+    async fn write(&self, object: &ActionCheck, after: &ActionCheckStatus) -> Result<Option<ActionCheck>, kube::Error> {
         let before = object.status.clone().unwrap_or_default();
-        let written = patch::write_status(&self.api, object, &before, after).await;
-        written.inspect_err(|error| self.unwritten.note(STATUS, condition, error))
+        patch::write_status(&self.api, object, &before, after).await
     }
 
     /// Publishes an Event about a condition that was written, if its reason is new.

@@ -25,6 +25,7 @@ use crate::operator::reporting::conditions::{ConditionUpdate, cut};
 use crate::operator::reporting::event_reason::EventReason;
 use crate::operator::reporting::reason::Reason;
 use crate::operator::reporting::reconcile_outcome::ReconcileOutcome;
+use crate::operator::reporting::refusal::{self, Access};
 use crate::operator::staged;
 
 /// Pause before an object is read again that a watch shows, and the API server does not find.
@@ -116,7 +117,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// Reads the object and reconciles it. `panicked`: what else a panic leads to.
-    async fn run<K: ManagedKind, F: Future<Output = ReconcileOutcome>>(
+    async fn run<K: ManagedKind, F: Future<Output = Result<ReconcileOutcome, kube::Error>>>(
         &self,
         api: Api<K>,
         reconcile: impl FnOnce(Arc<K>, Arc<Context>) -> F,
@@ -138,12 +139,10 @@ impl Run<'_> {
         };
         let run = reconcile(Arc::clone(&object), Arc::clone(context));
         if let Ok(ended) = AssertUnwindSafe(run).catch_unwind().await {
-            return ended;
+            return ended.unwrap_or_else(|error| self.not_written(&*object, &error));
         }
-        // This is still the thread of the panic, because nothing was awaited since.
-        let place = panics::last_place();
         context.metrics.panicked(K::KIND.as_str());
-        let condition = panics::condition(place.as_deref());
+        let condition = panics::condition();
         tracing::error!("{}", condition.message);
         panicked(&object, context, object_ref, &condition);
         if let Err(error) = panics::report(&*object, context, &condition).await {
@@ -175,6 +174,16 @@ impl Run<'_> {
             context.report(&object, EventType::Warning, EventReason::NotUnderstood, "Reconcile", &note);
         }
         ReconcileOutcome::Gone
+    }
+
+    /// Ends a reconcile with an error that its status does not report. What would be refused again is an Event: no user can read
+    /// it in a status that cannot be written.
+    fn not_written<K: ManagedKind>(&self, object: &K, error: &kube::Error) -> ReconcileOutcome {
+        if let Some(status) = refusal::definite(Access::Write, error) {
+            let note = refusal::message(refusal::ANY, status);
+            self.context.report(object, EventType::Warning, Reason::KubernetesError.into(), "Reconcile", &note);
+        }
+        self.failed(error)
     }
 
     fn failed(&self, error: &kube::Error) -> ReconcileOutcome {

@@ -32,12 +32,11 @@ use crate::operator::kinds::managed_kind;
 use crate::operator::kinds::project_object::ProjectObject;
 use crate::operator::object_ref::{Kind, ObjectRef};
 use crate::operator::reconcile;
-use crate::operator::reconcile::unwritten::Unwritten;
 use crate::operator::remote::{Remote, Settings};
 use crate::operator::reporting::conditions::{self, ConditionUpdate};
 use crate::operator::reporting::reason::Reason;
 use crate::operator::reporting::reconcile_outcome::ReconcileOutcome;
-use crate::operator::reporting::refusal::{self, FINALIZERS, STATUS};
+use crate::operator::reporting::refusal::{self, FINALIZERS};
 
 /// Pause before users are counted again that this process has not reconciled yet: their deletion enqueues nothing.
 const COUNT_AGAIN: Duration = Duration::from_secs(5);
@@ -45,26 +44,23 @@ const COUNT_AGAIN: Duration = Duration::from_secs(5);
 /// follows when it would be granted.
 const REFUSED_AGAIN: Duration = Duration::from_mins(1);
 
-/// Reconciles one project; returns the outcome. Never fails: errors are reported in the status, or
-/// retried.
-pub async fn reconcile<P: ProjectObject>(object: Arc<P>, context: Arc<Context>) -> ReconcileOutcome {
+/// Reconciles one project; returns the outcome.
+///
+/// # Errors
+/// Those of the API server that no status reports: that the status cannot be written, and those that pass by themselves.
+pub async fn reconcile<P: ProjectObject>(
+    object: Arc<P>,
+    context: Arc<Context>,
+) -> Result<ReconcileOutcome, kube::Error> {
     let object_ref = managed_kind::object_ref(&*object);
     // Before the users are counted: one that comes during the reconcile sets it again.
     context.requeue_timers.set(&object_ref, None);
     let api = P::api(context.client.clone(), &object_ref.namespace);
-    let unwritten = Unwritten::default();
-    let mut run = Reconciler { api, object, context: &context, object_ref: &object_ref, unwritten };
+    let mut run = Reconciler { api, object, context: &context, object_ref: &object_ref };
     // Boxed to keep the futures around it small.
-    let ended = match Box::pin(run.reconcile()).await {
+    match Box::pin(run.reconcile()).await {
         Err(error) => Box::pin(run.report_refusal(refusal::ANY, error)).await,
         ended => ended,
-    };
-    match ended {
-        Ok(ended) => ended,
-        Err(error) => {
-            run.unwritten.report(&context, "Reconcile", &*run.object, &error);
-            reconcile::failed(&context, &object_ref, &error)
-        }
     }
 }
 
@@ -82,7 +78,6 @@ struct Reconciler<'a, P> {
     object: Arc<P>,
     context: &'a Context,
     object_ref: &'a ObjectRef,
-    unwritten: Unwritten,
 }
 
 impl<P: ProjectObject> Reconciler<'_, P> {
@@ -202,8 +197,7 @@ impl<P: ProjectObject> Reconciler<'_, P> {
         };
         let after = status::summarize(&before, &facts, context.clock.now());
         let condition = status::ready_condition(&facts);
-        let written = patch::write_status(&self.api, object, &before, &after).await;
-        let written = written.inspect_err(|error| self.unwritten.note(STATUS, &condition, error))?;
+        let written = patch::write_status(&self.api, object, &before, &after).await?;
         let is_new = conditions::ready_reason(&before.conditions) != Some(condition.reason.as_str());
         if let Some(written) = written.filter(|_| is_new) {
             context.event(&written, "Reconcile", &condition);

@@ -21,7 +21,7 @@ use crate::operator::object_ref::ObjectRef;
 use crate::operator::remote::Settings;
 use crate::operator::reporting::conditions::ConditionUpdate;
 use crate::operator::reporting::reason::Reason;
-use crate::operator::reporting::refusal::{Access, is_definite};
+use crate::operator::reporting::refusal::{self, Access};
 
 /// The field that names the Secret with the credentials, for messages.
 pub const CREDENTIALS_FIELD: &str = "spec.credentialsSecretRef";
@@ -68,10 +68,10 @@ pub(super) async fn credentials<P: ProjectObject>(context: &Context, object: &P)
             Err(condition) => condition.message,
         },
         Ok(None) => format!("there is no copy of it: create the Secret {place}, with the same keys"),
-        Err(kube::Error::Api(status)) if is_definite(Access::Read, &status) => {
-            format!("its copy {place} cannot be read: {}", status.message)
-        }
-        Err(error) => return Err(error),
+        Err(error) => match refusal::definite(Access::Read, &error) {
+            Some(status) => format!("its copy {place} cannot be read: {}", status.message),
+            None => return Err(error),
+        },
     };
     Ok(Credentials::Lost(ConditionUpdate::new(missing.reason, format!("{}, and {why}", missing.message))))
 }

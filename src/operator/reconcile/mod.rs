@@ -5,7 +5,6 @@
 
 pub mod panics;
 pub mod record;
-pub mod unwritten;
 
 use std::time::Duration;
 
@@ -79,19 +78,13 @@ pub fn unreadable(what: &str, error: kube::Error) -> ConditionUpdate {
 
 /// Ends a reconcile: sets the requeue timer, and returns the outcome. `reason`: that of the Ready condition
 /// now.
-pub fn conclude(
-    context: &Context,
-    object_ref: &ObjectRef,
-    outcome: Result<Next, kube::Error>,
-    reason: Option<Reason>,
-) -> ReconcileOutcome {
-    match outcome {
-        Ok(Next::Gone) => ReconcileOutcome::Gone,
-        Ok(Next::Again(again)) => {
-            context.requeue_timers.set(object_ref, again);
+pub fn conclude(context: &Context, object_ref: &ObjectRef, next: &Next, reason: Option<Reason>) -> ReconcileOutcome {
+    match next {
+        Next::Gone => ReconcileOutcome::Gone,
+        Next::Again(again) => {
+            context.requeue_timers.set(object_ref, *again);
             ReconcileOutcome::Reported(reason)
         }
-        Err(error) => failed(context, object_ref, &error),
     }
 }
 

@@ -2,15 +2,13 @@
 //! happens, and nothing else.
 //!
 //! The resource reports `InternalError`, the panic is counted, and the reconcile is retried with exponential backoff.
-//! The message of a panic may quote a secured value, so it is never shown: the log and the condition contain only the
-//! source location.
+//! The message of a panic may quote a secured value, so it is never shown: the log contains only the source location.
 //!
 //! Why the state after a panic is usable: every lock here ignores poisoning, and what it guards is changed in single
 //! steps or derived again by later events; the local cache of a resource is replaced as a whole, at the end of a reconcile
 //! and when a response arrives; and what is held for a reconcile, such as its slot at the remote, is released when its guard
 //! is dropped. The operation is in the status before its call is sent, so the next reconcile knows of it.
 
-use std::cell::Cell;
 use std::panic::Location;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -25,17 +23,11 @@ use crate::operator::kinds::managed_kind::{ManagedKind, object_ref};
 use crate::operator::reporting::conditions::{ConditionUpdate, with_main};
 use crate::operator::reporting::reason::Reason;
 
-thread_local! {
-    /// Source location of the last panic of this thread, until it is read.
-    static PLACE: Cell<Option<String>> = const { Cell::new(None) };
-}
-
 /// Installs a panic hook for the process that logs the source location of a panic, and never its message.
 pub fn log_places() {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map_or_else(|| "an unknown place".to_owned(), place);
         tracing::error!(place, "a panic, which is a bug of the operator: please report it");
-        PLACE.set(Some(place));
     }));
 }
 
@@ -48,18 +40,10 @@ fn place(location: &Location<'_>) -> String {
     format!("{file}:{}:{}", location.line(), location.column())
 }
 
-/// Returns the source location of the last panic of this thread.
-pub(in crate::operator) fn last_place() -> Option<String> {
-    PLACE.take()
-}
-
 /// The condition of an object whose reconcile panicked.
-pub(in crate::operator) fn condition(place: Option<&str>) -> ConditionUpdate {
-    let place = place.map(|place| format!(" ({place})")).unwrap_or_default();
-    let message = format!(
-        "A bug of the operator ended this reconcile{place}. The operator retries with exponential backoff; please report \
-         the bug, with the log of the operator"
-    );
+pub(in crate::operator) fn condition() -> ConditionUpdate {
+    let message = "A bug of the operator ended this reconcile. The operator retries with exponential backoff; please report the \
+                   bug, with the log of the operator, which names its place";
     ConditionUpdate::new(Reason::InternalError, message)
 }
 
@@ -126,7 +110,7 @@ mod tests {
             ]},
         }))
         .expect("an object");
-        let condition = condition(Some("src/lib.rs:1:2"));
+        let condition = condition();
         let now = "2026-01-02T00:00:00Z".parse().expect("a time");
         let change = patch(&found, &condition, now).expect("the condition differs");
         let of = |name: &str| {

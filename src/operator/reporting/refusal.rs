@@ -1,6 +1,6 @@
 //! What a refused request to the API server means for a resource: a condition that users can read.
 //!
-//! A refused write of the status itself is an Event (`reconcile/unwritten.rs`), because no user could read it in the status.
+//! A refused write of the status itself is an Event (`manager/reconciled.rs`), because no user could read it in the status.
 
 use kube::core::Status;
 
@@ -11,8 +11,6 @@ use super::reason::Reason;
 pub const ANY: &str = "serve a request of the operator about this resource";
 /// Adds or removes a finalizer.
 pub const FINALIZERS: &str = "patch the finalizers of this resource";
-/// Writes the status.
-pub const STATUS: &str = "patch the status of this resource";
 /// Stores the id of the remote record.
 pub const ANNOTATIONS: &str = "patch the annotations of this resource";
 
@@ -44,7 +42,7 @@ pub fn definite(access: Access, error: &kube::Error) -> Option<&Status> {
 }
 
 /// Whether the same request would be refused again, until a user changes something.
-pub fn is_definite(access: Access, status: &Status) -> bool {
+fn is_definite(access: Access, status: &Status) -> bool {
     match status.code {
         // Changed meanwhile, or the API server is busy.
         408 | 409 | 410 | 429 => false,

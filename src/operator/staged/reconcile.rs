@@ -24,7 +24,6 @@ use crate::operator::context::{Context, OTHER_SHARD_AGAIN, StagedMemory};
 use crate::operator::kinds::managed_kind::object_ref;
 use crate::operator::object_ref::ObjectRef;
 use crate::operator::reconcile::record::{self, Stop};
-use crate::operator::reconcile::unwritten::Unwritten;
 use crate::operator::reconcile::{self, Next, is_deleting, is_ours};
 use crate::operator::remote::{Health, Remote};
 use crate::operator::reporting::conditions::{ConditionUpdate, ready_reason};
@@ -36,15 +35,17 @@ use crate::operator::reporting::reconcile_outcome::ReconcileOutcome;
 /// Shortest pause between two looks that find nothing to send: each is a call.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(3);
 
-/// Reconciles one resource, as it was just read, and returns how it ended. Never fails: an error becomes a
-/// condition or a retry.
-pub async fn reconcile(object: Arc<ConnectorStaged>, context: Arc<Context>) -> ReconcileOutcome {
+/// Reconciles one resource, as it was just read, and returns how it ended.
+///
+/// # Errors
+/// Those of the API server that no status reports: that the status cannot be written, and those that pass by themselves.
+pub async fn reconcile(object: Arc<ConnectorStaged>, context: Arc<Context>) -> Result<ReconcileOutcome, kube::Error> {
     let object_ref = object_ref(&*object);
     context.requeue_timers.set(&object_ref, None);
     // Its labels have moved it to another install, or its deletion waits for others.
     if !is_ours(&*object) || !context.settings.scope.selects(object.labels()) {
         forget(&context, &object_ref);
-        return ReconcileOutcome::Gone;
+        return Ok(ReconcileOutcome::Gone);
     }
     let mut reconciler = Reconciler::new(&context, &object_ref, Arc::unwrap_or_clone(object));
     // Boxed to keep the futures around a reconcile small.
@@ -52,14 +53,11 @@ pub async fn reconcile(object: Arc<ConnectorStaged>, context: Arc<Context>) -> R
         Ok(next) => Ok(next),
         Err(stop) => Box::pin(reconciler.stop(stop)).await,
     };
-    let Reconciler { object, memory, unwritten, .. } = reconciler;
+    let Reconciler { object, memory, .. } = reconciler;
     let reason = object.status.as_ref().and_then(|status| ready_reason(&status.conditions)).and_then(Reason::parse);
-    if let Err(error) = &outcome {
-        unwritten.report(&context, "Reconcile", &object, error);
-    }
-    let ended = reconcile::conclude(&context, &object_ref, outcome, reason);
+    let ended = outcome.map(|next| reconcile::conclude(&context, &object_ref, &next, reason));
     context.memory.staged.insert(&object_ref, memory);
-    if ended == ReconcileOutcome::Gone {
+    if matches!(ended, Ok(ReconcileOutcome::Gone)) {
         forget(&context, &object_ref);
     }
     ended
@@ -83,7 +81,6 @@ pub(super) struct Reconciler<'a> {
     /// The remote project, once it is known.
     pub(super) identity: Option<RemoteIdentity>,
     pub(super) memory: Box<StagedMemory>,
-    pub(super) unwritten: Unwritten,
 }
 
 /// What a reconcile has read.
@@ -99,7 +96,7 @@ impl<'a> Reconciler<'a> {
         let uid = object.uid().unwrap_or_default();
         let kept = context.memory.staged.get(object_ref).filter(|memory| memory.uid == uid);
         let memory = kept.unwrap_or_else(|| Box::new(StagedMemory { uid, ..StagedMemory::default() }));
-        Self { context, object_ref, api, object, identity: None, memory, unwritten: Unwritten::default() }
+        Self { context, object_ref, api, object, identity: None, memory }
     }
 
     /// The reconcile. A deletion takes the same path with another decision.

@@ -54,7 +54,7 @@ impl Reconciler<'_> {
         let (cluster, statuses) = ((self.context, &self.api), (&before, &after));
         let reason = ready_reason(&before.conditions);
         let written = record::write_status(cluster, object, statuses, &condition, reason, has_state).await;
-        if let Some(stored) = written.inspect_err(|error| self.unwritten.note(refusal::STATUS, &condition, error))? {
+        if let Some(stored) = written? {
             let is_same = stored.connector() == self.object.connector();
             self.object = stored;
             if !is_same {

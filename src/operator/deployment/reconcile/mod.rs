@@ -50,7 +50,6 @@ use crate::operator::context::Context;
 use crate::operator::kinds::managed_kind::object_ref;
 use crate::operator::object_ref::ObjectRef;
 use crate::operator::reconcile::record::{self, Stop};
-use crate::operator::reconcile::unwritten::Unwritten;
 use crate::operator::reconcile::{self, Next, is_ours, panics};
 use crate::operator::remote::{ConcurrencyPermit, Login, PollRate, Remote};
 use crate::operator::reporting::conditions::{is_ready, ready_reason};
@@ -62,15 +61,20 @@ use crate::operator::reporting::refusal;
 /// Time for which what is Ready does not report what its values are missing (rule 19).
 const MISSING: Duration = Duration::from_secs(30);
 
-/// Reconciles one resource, as it was just read, and returns how it ended. Never fails: an error becomes a
-/// condition or a retry.
-pub async fn reconcile(object: Arc<ConnectorDeployment>, context: Arc<Context>) -> ReconcileOutcome {
+/// Reconciles one resource, as it was just read, and returns how it ended.
+///
+/// # Errors
+/// Those of the API server that no status reports: that the status cannot be written, and those that pass by themselves.
+pub async fn reconcile(
+    object: Arc<ConnectorDeployment>,
+    context: Arc<Context>,
+) -> Result<ReconcileOutcome, kube::Error> {
     let object_ref = object_ref(&*object);
     context.requeue_timers.set(&object_ref, None);
     // Its labels have moved it to another install, or its deletion waits for others.
     if !context.settings.scope.selects(object.labels()) || !is_ours(&*object) {
         forget(&context, &object_ref);
-        return ReconcileOutcome::Gone;
+        return Ok(ReconcileOutcome::Gone);
     }
     let mut reconciler = Reconciler::new(&context, &object_ref, object);
     // Boxed to keep the futures around a reconcile small.
@@ -78,13 +82,10 @@ pub async fn reconcile(object: Arc<ConnectorDeployment>, context: Arc<Context>) 
         Ok(next) => Ok(next),
         Err(stop) => Box::pin(reconciler.stop(stop)).await,
     };
-    let Reconciler { object, cache, unwritten, .. } = reconciler;
+    let Reconciler { object, cache, .. } = reconciler;
     let reason = object.status.as_ref().and_then(|status| ready_reason(&status.conditions)).and_then(Reason::parse);
-    if let Err(error) = &outcome {
-        unwritten.report(&context, "Reconcile", &*object, error);
-    }
-    let ended = reconcile::conclude(&context, &object_ref, outcome, reason);
-    if ended == ReconcileOutcome::Gone {
+    let ended = outcome.map(|next| reconcile::conclude(&context, &object_ref, &next, reason));
+    if matches!(ended, Ok(ReconcileOutcome::Gone)) {
         forget(&context, &object_ref);
     } else {
         context.memory.deployments.insert(&object_ref, Box::new(LocalCache { at: context.clock.now(), ..*cache }));
@@ -105,7 +106,6 @@ pub(super) struct Reconciler<'a> {
     api: Api<ConnectorDeployment>,
     /// As the API server has it.
     object: Arc<ConnectorDeployment>,
-    unwritten: Unwritten,
     /// Key, type, region and project of the deployment, once the project is known.
     identity: Option<DesiredIdentity>,
     cache: Box<LocalCache>,
@@ -120,7 +120,7 @@ impl<'a> Reconciler<'a> {
         let (kept, at) = (context.memory.deployments.forget(object_ref), context.clock.now());
         let kept = kept.filter(|kept| kept.uid == uid && kept.at <= at);
         let cache = kept.unwrap_or_else(|| Box::new(LocalCache { uid, ..LocalCache::default() }));
-        Self { context, object_ref, api, object, unwritten: Unwritten::default(), identity: None, cache, permit: None }
+        Self { context, object_ref, api, object, identity: None, cache, permit: None }
     }
 
     /// The reconcile. A deletion takes the same path with another decision.

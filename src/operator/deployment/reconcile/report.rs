@@ -15,7 +15,7 @@ use crate::operator::reconcile::{self, Next};
 use crate::operator::reporting::conditions::{ConditionUpdate, ready_reason};
 use crate::operator::reporting::event_reason::EventReason;
 use crate::operator::reporting::observed_record::ObservedRecord;
-use crate::operator::reporting::refusal::{self, ANNOTATIONS, Access, FINALIZERS, STATUS};
+use crate::operator::reporting::refusal::{self, Access};
 use crate::operator::reporting::remedy;
 
 use super::summary::reports_an_end;
@@ -131,38 +131,26 @@ impl Reconciler<'_> {
         Ok(take_over(Arc::make_mut(&mut self.object), &found, operation))
     }
 
+    /// Writes the status with an Event for each new reason, and before it the metadata that must not lack beside it.
     async fn write(
         &mut self,
         status: ConnectorDeploymentStatus,
         condition: &ConditionUpdate,
     ) -> Result<(), kube::Error> {
-        self.store(status, condition).await.map_err(|(request, error)| {
-            self.unwritten.note(request, condition, &error);
-            error
-        })
-    }
-
-    /// Writes the status with an Event for each new reason, and before it the metadata that must not lack beside it. An error
-    /// comes with its request.
-    async fn store(
-        &mut self,
-        status: ConnectorDeploymentStatus,
-        condition: &ConditionUpdate,
-    ) -> Result<(), (&'static str, kube::Error)> {
         let begun = state::shown(&status).operation;
         if begun.is_some() || status.id.is_some() {
-            self.add_finalizer().await.map_err(|error| (FINALIZERS, error))?;
+            self.add_finalizer().await?;
         }
         let before = self.status();
         if let Some(id) = before.id.as_ref().filter(|_| status.id.is_none()) {
             // Reads that were wrong about its absence may find the record again.
-            self.keep_id(id).await.map_err(|error| (ANNOTATIONS, error))?;
+            self.keep_id(id).await?;
         }
         let has_state = |stored: &ConnectorDeployment| operation(stored) == begun;
         let (cluster, statuses) = ((self.context, &self.api), (&before, &status));
         let reason = ready_reason(&before.conditions);
-        let written = write_status(cluster, &*self.object, statuses, condition, reason, has_state).await;
-        if let Some(stored) = written.map_err(|error| (STATUS, error))? {
+        let written = write_status(cluster, &*self.object, statuses, condition, reason, has_state).await?;
+        if let Some(stored) = written {
             self.object = Arc::new(stored);
         }
         if let (Some(before), Some(id)) = (&before.id, &status.id)

@@ -82,7 +82,8 @@ pub(crate) async fn a_whole_lifecycle(shop: &Shop, own: &Sandbox, client: Client
     };
     in_time(served).await.expect("the kinds are served");
     let labels = Scope::default().labels();
-    let key = digest_key::load_or_create(&client, &own.namespace, names::DIGEST_KEY_SECRET, &labels).await.unwrap();
+    let key =
+        digest_key::load_or_create(&client, &own.namespace, names::DIGEST_KEY_SECRET, &labels).await.unwrap().unwrap();
     digest_key::load_or_create(&client, &own.namespace, names::DIGEST_KEY_SECRET, &labels).await.unwrap();
     let clock = Clock::system();
     let lease = LeaseName { namespace: own.namespace.clone(), name: "connect-operator".to_owned() };

@@ -189,12 +189,8 @@ pub(in crate::cli) async fn run_with(
     let fence = if args.leader_elect { Fence::closed(clock.clone()) } else { Fence::none() };
     let around = ClientContext { clock: clock.clone(), fence: fence.clone(), observer: metrics.clone() };
     let mut shutdown = std::pin::pin!(shutdown);
-    let ready = async {
-        start::crds_are_served(&client).await;
-        start::report_missing_namespaces(&client, &args.watch_namespaces).await;
-    };
     tokio::select! {
-        () = ready => {}
+        () = start::crds_are_served(&client) => {}
         () = &mut shutdown => return Ok(()),
     }
     let mut election = if args.leader_elect {

@@ -2,22 +2,18 @@
 
 use std::time::Duration;
 
-use futures::{StreamExt as _, stream};
-use k8s_openapi::api::core::v1::Namespace;
-use kube::{Api, Client};
+use kube::Client;
 
 use crate::error_text::with_causes;
 use crate::leader::scope::Labels;
 use crate::operator::clients::served_crds;
-use crate::operator::cluster::objects::digest_key::{self, DigestKeyError};
+use crate::operator::cluster::objects::digest_key::{self, DATA_KEY, KEY_LENGTH};
 use crate::operator::reporting::refusal::{self, Access};
 use crate::operator::values::digest::DigestKey;
 
 /// First and longest pause between two attempts; doubles. An install often creates the CRDs together with the operator, and
 /// the API server serves them a moment later.
 const AGAIN: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
-/// Namespaces whose existence is checked at once.
-const NAMESPACES_AT_ONCE: usize = 16;
 
 /// Repeats an attempt, with growing pauses, until it has a result; until then logs why it has none, whenever that changes.
 async fn until_there<T, A>(mut attempt: impl FnMut() -> A) -> T
@@ -72,14 +68,17 @@ pub(super) async fn digest_key(
     namespace: &str,
     name: &str,
     labels: &Labels,
-) -> Result<DigestKey, DigestKeyError> {
-    until_there(|| async move {
-        match digest_key::load_or_create(client, namespace, name, labels).await {
-            Err(DigestKeyError::Cluster { source, .. }) => Err(why_no_key(namespace, name, &source)),
-            known => Ok(known),
-        }
+) -> Result<DigestKey, String> {
+    let known = until_there(|| async move {
+        let known = digest_key::load_or_create(client, namespace, name, labels).await;
+        known.map_err(|error| why_no_key(namespace, name, &error))
+    });
+    known.await.ok_or_else(|| {
+        format!(
+            "the Secret {namespace}/{name} does not hold a digest key ({KEY_LENGTH} bytes under `{DATA_KEY}`): name another one \
+             with --digest-key-secret, or delete it to have a new one created"
+        )
     })
-    .await
 }
 
 fn why_no_key(namespace: &str, name: &str, error: &kube::Error) -> String {
@@ -93,23 +92,7 @@ fn why_no_key(namespace: &str, name: &str, error: &kube::Error) -> String {
          namespace; or create this one: kubectl create secret generic {name} --namespace {namespace} \
          --from-literal={}=\"$(openssl rand -hex {})\"",
         refusal::LABELS,
-        digest_key::DATA_KEY,
-        digest_key::KEY_LENGTH / 2
+        DATA_KEY,
+        KEY_LENGTH / 2
     )
-}
-
-/// Logs which of the namespaces do not exist: their watches are empty, as those of namespaces without resources are. An
-/// account that may not read a namespace learns from the refused watches.
-pub(super) async fn report_missing_namespaces(client: &Client, namespaces: &[String]) {
-    let api = Api::<Namespace>::all(client.clone());
-    let report = async |namespace: &String| {
-        if matches!(api.get_metadata_opt(namespace).await, Ok(None)) {
-            tracing::warn!(
-                namespace,
-                "a namespace of --watch-namespaces does not exist: nothing is reconciled in it until it is created"
-            );
-        }
-    };
-    // At once, because the controllers wait for it.
-    stream::iter(namespaces).for_each_concurrent(NAMESPACES_AT_ONCE, report).await;
 }

@@ -3,11 +3,9 @@
 use std::process::Stdio;
 
 use connect_operator::operator::cluster::initial_lists::InitialLists;
-use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Command;
 
 use crate::manifests;
-use crate::operators;
 use crate::prelude::*;
 use crate::security::client_of;
 use crate::watching::until;
@@ -107,23 +105,6 @@ async fn a_namespace_that_cannot_be_listed_blocks_no_other_and_is_reported() {
     assert_eq!(shop.calls("deleteDeploymentById"), 1);
     until("no list is refused any more", async || lists.refused_lists().is_empty()).await;
     assert!(!metrics.encode().contains("connect_operator_lists_refused{"));
-}
-
-#[tokio::test]
-async fn a_watched_namespace_that_does_not_exist_is_logged() {
-    let sandbox = Sandbox::new().await;
-    let there = &sandbox.namespace;
-    let mut operator = operators::process(&sandbox, &format!("{there},{there}-misspelt"))
-        .args(["--log-format", "text"])
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut log = BufReader::new(operator.stderr.take().unwrap()).lines();
-    let mut named = operators::until_line(&mut log, "the controllers start").await;
-    named.retain(|line| line.contains("a namespace of --watch-namespaces does not exist"));
-    assert_eq!(named.len(), 1, "{named:?}");
-    assert!(named[0].contains(&format!("{there}-misspelt")), "{named:?}");
-    operator.kill().await.unwrap();
 }
 
 #[tokio::test]

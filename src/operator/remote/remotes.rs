@@ -29,7 +29,7 @@ pub struct Remotes {
 struct Registry {
     /// The remote of each project with its tasks, which end when it is removed.
     remotes: BTreeMap<ObjectRef, (Arc<Remote>, JoinSet<()>)>,
-    /// The client of an HTTP API that each resource uses, with its address and settings. A client keeps its token, and what the
+    /// The client of the HTTP API of each project, with its address and settings. A client keeps its token, and what the
     /// service asked it to wait for.
     commerce: BTreeMap<ObjectRef, (String, Settings, Arc<dyn CommerceApi>)>,
     /// How many remotes were opened so far.
@@ -53,26 +53,21 @@ impl Remotes {
     }
 
     /// Returns the remote of `project`; opens one if it has none with these settings. Call it in every reconcile of the project,
-    /// and enqueue the resources that name the project if the remote is another one than before. If only the rate has changed,
-    /// it is paused for as long as the one before. Needs a tokio runtime, for the tasks.
+    /// and enqueue the resources that name the project if the remote is another one than before. Needs a tokio runtime, for the
+    /// tasks.
     ///
     /// # Errors
     /// The sentence of [`ConnectFactory::connect`]; nothing has changed then.
     pub fn claim(&self, project: &ObjectRef, settings: &Settings) -> Result<Arc<Remote>, String> {
-        let before = self.of(project);
-        if let Some(remote) = before.as_ref().filter(|remote| remote.settings() == settings) {
-            return Ok(Arc::clone(remote));
+        if let Some(remote) = self.of(project).filter(|remote| remote.settings() == settings) {
+            return Ok(remote);
         }
         // Without the lock: this reads certificates, and must not block others.
         let client = self.factory.connect(settings)?;
         let mut registry = self.registry.lock();
         registry.opened = registry.opened.wrapping_add(1);
         let number = self.jitter_seed.wrapping_add(registry.opened);
-        let mut remote = Remote::new(&self.common, number, project.clone(), client, settings.clone());
-        if let Some(before) = before.filter(|before| before.settings().is_same_login(settings)) {
-            remote.continue_from(&before);
-        }
-        let remote = Arc::new(remote);
+        let remote = Arc::new(Remote::new(&self.common, number, project.clone(), client, settings.clone()));
         let mut tasks = JoinSet::new();
         tasks.spawn(Arc::clone(&remote).run());
         if let Some((before, _)) = registry.remotes.insert(project.clone(), (Arc::clone(&remote), tasks)) {
@@ -83,7 +78,9 @@ impl Remotes {
 
     /// Closes the remote of `project`, and ends its tasks.
     pub fn release(&self, project: &ObjectRef) {
-        if let Some((remote, _)) = self.registry.lock().remotes.remove(project) {
+        let mut registry = self.registry.lock();
+        registry.commerce.remove(project);
+        if let Some((remote, _)) = registry.remotes.remove(project) {
             remote.close();
         }
     }
@@ -93,37 +90,31 @@ impl Remotes {
         self.registry.lock().remotes.get(project).map(|(remote, _)| Arc::clone(remote))
     }
 
-    /// Returns the client of the HTTP API at `url`. `object_ref` keeps it for its next lookup, and all resources with
-    /// the same settings share it.
+    /// Returns the client of the HTTP API of `project` at `url`, which all its resources share.
     ///
     /// # Errors
     /// The sentence of [`ConnectFactory::commerce`].
     pub fn commerce(
         &self,
-        object_ref: &ObjectRef,
+        project: &ObjectRef,
         settings: &Settings,
         url: &str,
     ) -> Result<Arc<dyn CommerceApi>, String> {
-        let same = |(at, made_of, _): &&(String, Settings, _)| at == url && made_of == settings;
-        let of = |kept: &(String, Settings, Arc<dyn CommerceApi>)| Arc::clone(&kept.2);
-        if let Some(own) = self.registry.lock().commerce.get(object_ref).filter(same) {
-            return Ok(of(own));
+        if let Some((at, made_of, client)) = self.registry.lock().commerce.get(project)
+            && (at.as_str(), made_of) == (url, settings)
+        {
+            return Ok(Arc::clone(client));
         }
-        let shared = |registry: &Registry| registry.commerce.values().find(same).map(of);
-        let found = shared(&self.registry.lock());
         // Without the lock, as above.
-        let made = found.map_or_else(|| self.factory.commerce(settings, url), Ok)?;
-        let mut registry = self.registry.lock();
-        let client = shared(&registry).unwrap_or(made);
-        registry.commerce.insert(object_ref.clone(), (url.to_owned(), settings.clone(), Arc::clone(&client)));
+        let client = self.factory.commerce(settings, url)?;
+        let kept = (url.to_owned(), settings.clone(), Arc::clone(&client));
+        self.registry.lock().commerce.insert(project.clone(), kept);
         Ok(client)
     }
 
     /// Removes all that any remote keeps for a resource.
     pub fn forget(&self, object_ref: &ObjectRef) {
-        let mut registry = self.registry.lock();
-        registry.commerce.remove(object_ref);
-        for (remote, _) in registry.remotes.values() {
+        for (remote, _) in self.registry.lock().remotes.values() {
             remote.forget(object_ref);
         }
     }

@@ -130,12 +130,6 @@ impl Remote {
         }
     }
 
-    /// Is the same login as `before`, and paused for as long: only the rate of its calls is another one.
-    pub(super) fn continue_from(&mut self, before: &Self) {
-        self.login = before.login;
-        self.state.lock().circuit_breaker = before.look(|state| state.circuit_breaker.clone());
-    }
-
     /// Closes the remote: nothing is polled any more. The resources of the project are enqueued by its reconcile, which knows
     /// why, and use another remote.
     pub(super) fn close(&self) {
@@ -237,10 +231,7 @@ impl Remote {
         let now = self.clock.now();
         self.change(|state| match error {
             None => state.circuit_breaker.succeeded(permit),
-            Some(error) => {
-                state.circuit_breaker.failed(permit, error, now, &mut state.jitter);
-                self.log_pause(state);
-            }
+            Some(error) => state.circuit_breaker.failed(permit, error, now, &mut state.jitter),
         });
     }
 
@@ -271,16 +262,6 @@ impl Remote {
             Health::Failing(Outage { kind, error, until, .. }) => {
                 tracing::warn!(%project, ?kind, %error, %until, "the remote project is not usable");
             }
-        }
-    }
-
-    /// Logs a pause that no condition reports, because it is short.
-    fn log_pause(&self, state: &RemoteState) {
-        let breaker = &state.circuit_breaker;
-        if let (Some(outage), Health::Good { .. }) = (breaker.outage(), breaker.health()) {
-            let Outage { kind, error, until, .. } = outage;
-            let project = &self.settings.project_key;
-            tracing::debug!(%project, outage = ?kind, %error, %until, "the calls of the remote project pause");
         }
     }
 

@@ -164,11 +164,6 @@ pub fn ready_reason(conditions: &[Condition]) -> Option<&str> {
     reason(conditions, names::READY)
 }
 
-/// Returns since when `Ready` has its status.
-pub fn ready_since(conditions: &[Condition]) -> Option<Timestamp> {
-    find(conditions, names::READY).map(|condition| condition.last_transition_time.0)
-}
-
 /// Returns the message of `Ready`.
 pub fn ready_message(conditions: &[Condition]) -> Option<&str> {
     find(conditions, names::READY).map(|condition| condition.message.as_str())
@@ -230,7 +225,7 @@ mod tests {
         let second = conditions(&first, &ConditionUpdate::new(Reason::Redeploying, "b"), Vec::new(), 2, at(20));
         assert_eq!(second[0].last_transition_time.0, at(10), "Unknown stays Unknown");
         let third = conditions(&second, &ConditionUpdate::new(Reason::Deployed, "c"), Vec::new(), 2, at(30));
-        assert_eq!((ready_since(&third), ready_message(&third)), (Some(at(30)), Some("c")));
+        assert_eq!((third[0].last_transition_time.0, ready_message(&third)), (at(30), Some("c")));
     }
 
     #[test]

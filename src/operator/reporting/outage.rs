@@ -12,8 +12,6 @@ pub struct Outage {
     pub kind: OutageKind,
     /// The error that began the outage, or the one that extended it last.
     pub error: Arc<ApiError>,
-    /// When the outage began; failed retries do not move it.
-    pub since: Timestamp,
     /// No request is sent before this time.
     pub until: Timestamp,
 }

@@ -81,11 +81,12 @@ impl Reconciler<'_> {
 
     /// Returns the client for the lookups, with the credentials that the project has for them.
     fn commerce(&self, remote: &Remote) -> Result<Arc<dyn CommerceApi>, ConditionUpdate> {
-        let Some(Project { http_api_url, http_api, .. }) = self.context.memory.projects.get(&self.project()) else {
+        let project = self.project();
+        let Some(Project { http_api_url, http_api, .. }) = self.context.memory.projects.get(&project) else {
             return Err(self.unverified("The project is not known yet".to_owned()));
         };
         let settings = http_api.unwrap_or_else(|| Ok(remote.settings().clone()))?;
-        let client = self.context.remotes.commerce(self.object_ref, &settings, &http_api_url);
+        let client = self.context.remotes.commerce(&project, &settings, &http_api_url);
         client.map_err(|sentence| ConditionUpdate::new(Reason::ConfigurationInvalid, sentence))
     }
 }

@@ -8,8 +8,8 @@ use connect_api::model::Deployment;
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use connect_operator::crd::shared::RemoteIdentity;
 use connect_operator::crd::{ConnectorDeployment, DeletionPolicy};
-use connect_operator::operator::cluster::references::{Named, Source};
-use connect_operator::operator::context::content_cache::Content;
+use connect_operator::operator::cluster::references::{Referenced, Source};
+use connect_operator::operator::deployment::value_from::Content;
 use connect_operator::operator::deployment::decide::{DesiredPayload, Input, Intent, TransientState};
 use connect_operator::operator::deployment::declared::Declared;
 use connect_operator::operator::deployment::desired::{self, Contents, Desired};
@@ -195,7 +195,7 @@ fn contents(version: &str) -> Contents {
     };
     let keys = APPLICATIONS.iter().flat_map(|(name, _, _, secured)| (0..*secured).map(|number| key(name, number)));
     let data = keys.map(|key| (key.clone(), SecretSlice::from(format!("{version}-secret-of-{key}").into_bytes())));
-    [((Named::Secret, SECRET.to_owned()), Ok(Content { source, data: data.collect() }))].into()
+    [((Referenced::Secret, SECRET.to_owned()), Ok(Content { source, data: data.collect() }))].into()
 }
 
 fn key(application: &str, number: usize) -> String {

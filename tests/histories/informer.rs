@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 use connect_operator::operator::cluster::initial_lists::List;
 use connect_operator::operator::cluster::objects::guarded::Guarded;
-use connect_operator::operator::cluster::references::Named;
+use connect_operator::operator::cluster::references::Referenced;
 use connect_operator::operator::cluster::references::sources::Sources;
 use connect_operator::operator::context::Context;
 use connect_operator::operator::kinds::managed_kind::{ManagedKind, object_ref, user_changes};
@@ -170,8 +170,8 @@ where
 {
     pub(crate) fn new(kind: Kind) -> Self {
         let watched = match kind {
-            Kind::Secret => Watched::Sources(Sources::new(Named::Secret, None)),
-            Kind::ConfigMap => Watched::Sources(Sources::new(Named::ConfigMap, None)),
+            Kind::Secret => Watched::Sources(Sources::new(Referenced::Secret, None)),
+            Kind::ConfigMap => Watched::Sources(Sources::new(Referenced::ConfigMap, None)),
             _ => Watched::Namespaces,
         };
         Self { kind, watched, listing: None, cursor: 0, whole: false, cut: true }

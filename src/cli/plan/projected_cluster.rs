@@ -25,13 +25,13 @@ use crate::operator::clients::connect_factory::HttpFactory;
 use crate::operator::cluster::initial_lists::{InitialLists, List};
 use crate::operator::cluster::keys::{ClaimStatus, KeyOwnership};
 use crate::operator::cluster::objects::secret;
-use crate::operator::cluster::references::{Named, Reference};
+use crate::operator::cluster::references::{Reference, Referenced};
 use crate::operator::deployment::declared::Declared;
 use crate::operator::deployment::desired::{self, Contents, Desired, Unready};
 use crate::operator::deployment::observe::{of_config_map, of_secret};
 use crate::operator::deployment::value_from;
 use crate::operator::kinds::managed_kind::{ManagedKind, object_ref};
-use crate::operator::object_ref::ObjectRef;
+use crate::operator::object_ref::{Kind, ObjectRef};
 use crate::operator::values::digest::DigestKey;
 
 /// A resource to plan.
@@ -188,7 +188,7 @@ impl ProjectedCluster {
     /// Whether the manifests may change something for a resource of a namespace that names these objects.
     fn concerns(&self, namespace: &str, named: impl IntoIterator<Item = Reference>) -> bool {
         named.into_iter().any(|reference| {
-            let is_shared = reference.0 == Named::ClusterProject;
+            let is_shared = reference.0 == Referenced::Object(Kind::ClusterProject);
             let place = if is_shared { "" } else { namespace };
             self.applied.contains(&(place.to_owned(), reference)) || (is_shared && self.labelled.contains(namespace))
         })
@@ -199,16 +199,23 @@ impl ProjectedCluster {
     fn add_users(&mut self, deployments: &[ConnectorDeployment], staged: &[ConnectorStaged]) {
         for object in staged {
             let namespace = object.namespace().unwrap_or_default();
-            if self.concerns(&namespace, [Named::project(&object.spec.project_ref)]) {
-                self.applied.insert((namespace, (Named::Staged, object.name_any())));
+            if self.concerns(&namespace, [Referenced::project(&object.spec.project_ref)]) {
+                self.applied.insert((namespace, (Referenced::Object(Kind::Staged), object.name_any())));
                 let planned = || Planned { before: None, after: object.clone(), written: false };
                 self.staged.entry(object_ref(object)).or_insert_with(planned);
             }
         }
         for object in deployments {
             let mut named = value_from::references(&object.spec);
-            named.insert(Named::project(&object.spec.project_ref));
-            named.extend(object.spec.connector.staged_ref.iter().map(|staged| (Named::Staged, staged.name.clone())));
+            named.insert(Referenced::project(&object.spec.project_ref));
+            named.extend(
+                object
+                    .spec
+                    .connector
+                    .staged_ref
+                    .iter()
+                    .map(|staged| (Referenced::Object(Kind::Staged), staged.name.clone())),
+            );
             if self.concerns(&object.namespace().unwrap_or_default(), named) {
                 let planned = || Planned { before: Some(object.clone()), after: object.clone(), written: false };
                 self.deployments.entry(object_ref(object)).or_insert_with(planned);
@@ -230,7 +237,7 @@ impl ProjectedCluster {
             let place = ObjectRef::of_project(&namespace, &claim.project);
             // Through a project that a resource may not use, or that the user may not read, nothing is claimed.
             if let Ok(Some(project)) = self.project(&place, &namespace).await
-                && (project.answers || self.concerns(&namespace, [Named::project(&claim.project)]))
+                && (project.answers || self.concerns(&namespace, [Referenced::project(&claim.project)]))
             {
                 self.admitted.insert((place, namespace), project.spec.identity());
             }
@@ -283,7 +290,7 @@ impl ProjectedCluster {
         let observes = object.spec.management_policy == ManagementPolicy::ObserveOnly;
         for reference in value_from::references(&object.spec).into_iter().filter(|_| !observes) {
             let found = match reference.0 {
-                Named::Secret => secret::named(client, &self.settings.secrets, &namespace, &reference.1)
+                Referenced::Secret => secret::named(client, &self.settings.secrets, &namespace, &reference.1)
                     .await?
                     .map(|found| found.map(of_secret)),
                 _ => Ok(config_maps.get_opt(&reference.1).await?.map(of_config_map)),

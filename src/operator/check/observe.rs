@@ -16,10 +16,10 @@ use crate::crd::{
 use crate::names;
 use crate::operator::cluster::objects::secret;
 use crate::operator::cluster::permissions::Permission;
-use crate::operator::cluster::references::{Named, Reference};
+use crate::operator::cluster::references::{Reference, Referenced};
 use crate::operator::context::Context;
 use crate::operator::deployment::state;
-use crate::operator::object_ref::ObjectRef;
+use crate::operator::object_ref::{Kind, ObjectRef};
 use crate::operator::reconcile;
 use crate::operator::reporting::conditions::{self, ConditionUpdate};
 use crate::operator::reporting::problem;
@@ -28,9 +28,10 @@ use crate::operator::reporting::reason::Reason;
 /// Returns the objects that a spec names.
 pub(super) fn references(spec: &ActionCheckSpec) -> BTreeSet<Reference> {
     let sources = spec.headers.iter().filter_map(|header| header.value_from.as_ref());
-    let secrets = sources.map(|from| (Named::Secret, from.secret_key_ref.name.clone()));
-    let after = spec.deployment_ref.iter().map(|deployment| (Named::Deployment, deployment.name.clone()));
-    let project = spec.project_ref.iter().map(Named::project);
+    let secrets = sources.map(|from| (Referenced::Secret, from.secret_key_ref.name.clone()));
+    let after =
+        spec.deployment_ref.iter().map(|deployment| (Referenced::Object(Kind::Deployment), deployment.name.clone()));
+    let project = spec.project_ref.iter().map(Referenced::project);
     secrets.chain(after).chain(project).collect()
 }
 

@@ -26,9 +26,9 @@ use crate::operator::cluster::object_map::ObjectMap;
 use crate::operator::cluster::objects::secret;
 use crate::operator::cluster::permissions::{NamespacePermissions, Permission};
 use crate::operator::cluster::queue::requeue_timers::RequeueTimers;
-use crate::operator::cluster::references::{Named, References};
+use crate::operator::cluster::references::{Referenced, References};
 use crate::operator::kinds::managed_kind::ManagedKind;
-use crate::operator::object_ref::{Kind, ObjectRef};
+use crate::operator::object_ref::ObjectRef;
 use crate::operator::remote::{self, Remote, Remotes};
 use crate::operator::reporting::conditions::ConditionUpdate;
 use crate::operator::reporting::event_reason::EventReason;
@@ -110,7 +110,7 @@ impl Context {
     }
 
     /// Enqueues the resources that name this object.
-    pub fn enqueue_users(&self, kind: Named, namespace: &str, name: &str) {
+    pub fn enqueue_users(&self, kind: Referenced, namespace: &str, name: &str) {
         for user in self.references.users(kind, namespace, name) {
             self.enqueue(user);
         }

@@ -18,7 +18,7 @@ use crate::crd::{
     RetryStrategy, SecretKeyRef, StandardValue,
 };
 use crate::operator::cluster::references::Source;
-use crate::operator::cluster::references::{Named, Reference};
+use crate::operator::cluster::references::{Reference, Referenced};
 use crate::operator::reporting::conditions::ConditionUpdate;
 use crate::operator::reporting::reason::Reason;
 use crate::operator::values::digest::DigestKey;
@@ -251,8 +251,8 @@ impl<'a> Gather<'a> {
     /// Adds the entries of an object to the applications that declare them.
     fn source(&mut self, from: &ConfigurationSource) {
         let (kind, object) = match (&from.secret_ref, &from.config_map_ref) {
-            (Some(secret), _) => (Named::Secret, secret.name.as_str()),
-            (None, Some(config_map)) => (Named::ConfigMap, config_map.name.as_str()),
+            (Some(secret), _) => (Referenced::Secret, secret.name.as_str()),
+            (None, Some(config_map)) => (Referenced::ConfigMap, config_map.name.as_str()),
             // The schema rejects this, but an object that is older than the schema may still contain it.
             (None, None) => {
                 return self.invalid.push("configurationFrom has neither secretRef nor configMapRef".into());
@@ -312,7 +312,7 @@ impl<'a> Gather<'a> {
         for value in &spec.secured_configuration {
             let SecretKeyRef { name, key, optional } = &value.value_from.secret_key_ref;
             let item = Item::secured(application, &value.key);
-            if let Some(text) = self.one(&item, (Named::Secret, name), key, *optional) {
+            if let Some(text) = self.one(&item, (Referenced::Secret, name), key, *optional) {
                 self.desired.values.secured.insert(item, SecretString::from(text));
             }
         }
@@ -329,7 +329,7 @@ impl<'a> Gather<'a> {
         let from = value.value_from.as_ref();
         let config_map = from.and_then(|from| from.config_map_key_ref.as_ref());
         if let (None, Some(ConfigMapKeyRef { name, key, optional })) = (&value.value, config_map) {
-            return self.one(item, (Named::ConfigMap, name), key, *optional);
+            return self.one(item, (Referenced::ConfigMap, name), key, *optional);
         }
         // It wins over an object that is taken as a whole.
         self.desired.origins.remove(item);
@@ -349,7 +349,7 @@ impl<'a> Gather<'a> {
     }
 
     /// Returns an object, if it can be used. `optional`: it may be missing; `field`: the field that needs it.
-    fn content(&mut self, (kind, object): (Named, &str), optional: bool, field: &str) -> Option<&'a Content> {
+    fn content(&mut self, (kind, object): (Referenced, &str), optional: bool, field: &str) -> Option<&'a Content> {
         let reference = (kind, object.to_owned());
         match self.contents.get(&reference) {
             Some(Ok(content)) => return Some(content),
@@ -362,7 +362,7 @@ impl<'a> Gather<'a> {
 
     /// Returns a value that is one key of an object; `None`: it is left out. A value that cannot be had is empty, and nothing
     /// is sent. `optional`: object and key may be missing.
-    fn one(&mut self, item: &Item, (kind, object): (Named, &str), key: &str, optional: bool) -> Option<String> {
+    fn one(&mut self, item: &Item, (kind, object): (Referenced, &str), key: &str, optional: bool) -> Option<String> {
         let field = format!("{} of {}", item.key, place(&item.application));
         let content = self.content((kind, object), optional, &field);
         let value = content.and_then(|content| content.data.get(key));
@@ -376,7 +376,7 @@ impl<'a> Gather<'a> {
         (!optional).then(String::new)
     }
 
-    fn text(&mut self, kind: Named, object: &str, key: &str, value: &SecretSlice<u8>) -> Option<String> {
+    fn text(&mut self, kind: Referenced, object: &str, key: &str, value: &SecretSlice<u8>) -> Option<String> {
         let text = std::str::from_utf8(value.expose_secret()).ok().map(ToOwned::to_owned);
         if text.is_none() {
             let kind = kind.as_str();
@@ -416,7 +416,7 @@ impl<'a> Gather<'a> {
     }
 }
 
-fn origin(kind: Named, object: &str, key: &str) -> String {
+fn origin(kind: Referenced, object: &str, key: &str) -> String {
     format!("key {key} of {} {object}", kind.as_str())
 }
 

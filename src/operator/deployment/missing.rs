@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::operator::cluster::references::Named;
+use crate::operator::cluster::references::Referenced;
 use crate::operator::reporting::reason::Reason;
 
 /// Maximum number of fields that a message lists for one object or key.
@@ -11,7 +11,7 @@ const FIELDS: usize = 4;
 /// An object, or one key of it.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct MissingItem {
-    kind: Named,
+    kind: Referenced,
     object: String,
     /// `None`: the object does not exist.
     key: Option<String>,
@@ -23,12 +23,12 @@ pub(super) struct Missing(BTreeMap<MissingItem, BTreeSet<String>>);
 
 impl Missing {
     /// Notes that the object does not exist. `field`: the field that names it.
-    pub(super) fn object(&mut self, kind: Named, object: &str, field: &str) {
+    pub(super) fn object(&mut self, kind: Referenced, object: &str, field: &str) {
         self.note(MissingItem { kind, object: object.to_owned(), key: None }, field);
     }
 
     /// Notes that the object exists, but does not have the key.
-    pub(super) fn key(&mut self, kind: Named, object: &str, key: &str, field: &str) {
+    pub(super) fn key(&mut self, kind: Referenced, object: &str, key: &str, field: &str) {
         self.note(MissingItem { kind, object: object.to_owned(), key: Some(key.to_owned()) }, field);
     }
 
@@ -38,7 +38,7 @@ impl Missing {
 
     /// Returns the reason and the message; `None` if nothing is missing.
     pub(super) fn report(&self) -> Option<(Reason, String)> {
-        let secret = self.0.keys().any(|place| place.kind == Named::Secret);
+        let secret = self.0.keys().any(|place| place.kind == Referenced::Secret);
         let reason = if secret { Reason::SecretMissing } else { Reason::ConfigMapMissing };
         (!self.0.is_empty()).then(|| (reason, self.sentences("does not exist in this namespace")))
     }
@@ -75,8 +75,8 @@ mod tests {
     #[test]
     fn a_plan_of_files_names_no_namespace() {
         let mut missing = Missing::default();
-        missing.object(Named::ConfigMap, "c", "A");
-        missing.key(Named::Secret, "s", "k", "B");
+        missing.object(Referenced::ConfigMap, "c", "A");
+        missing.key(Referenced::Secret, "s", "k", "B");
         let expected = "Secret s has no key k (needed by B); ConfigMap c is not among the files (needed by A)";
         assert_eq!(missing.among_files(), expected);
     }
@@ -85,7 +85,7 @@ mod tests {
     fn a_long_list_of_fields_is_counted() {
         let mut missing = Missing::default();
         for number in 0..FIELDS + 2 {
-            missing.object(Named::Secret, "tax", &format!("KEY{number}"));
+            missing.object(Referenced::Secret, "tax", &format!("KEY{number}"));
         }
         let message = missing.report().map(|(_, message)| message).unwrap_or_default();
         assert!(message.ends_with("KEY2, KEY3 and 2 more)"), "{message}");

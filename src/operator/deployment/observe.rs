@@ -24,7 +24,7 @@ use super::persisted::{Observation, ObservedDeployment, OperationState, Operatio
 use super::value_from::Content;
 use crate::operator::cluster::objects::secret;
 use crate::operator::cluster::references::Source;
-use crate::operator::cluster::references::{Named, Reference};
+use crate::operator::cluster::references::{Reference, Referenced};
 use crate::operator::context::Context;
 use crate::operator::object_ref::ObjectRef;
 use crate::operator::remote::Remote;
@@ -49,14 +49,14 @@ pub async fn contents(
     let mut contents = Contents::new();
     for reference @ (kind, name) in named {
         let found = match kind {
-            Named::Secret => secret::named(&context.client, &context.settings.secrets, namespace, name)
+            Referenced::Secret => secret::named(&context.client, &context.settings.secrets, namespace, name)
                 .await?
                 .map(|it| it.map(of_secret)),
-            Named::ConfigMap => match config_maps.get_opt(name).await {
+            Referenced::ConfigMap => match config_maps.get_opt(name).await {
                 Ok(found) => Ok(found.map(of_config_map)),
                 Err(error) => Err(refusal::condition(Access::Read, &format!("get ConfigMap {name}"), error)?),
             },
-            Named::Project | Named::ClusterProject | Named::Deployment | Named::Staged | Named::Check => Ok(None),
+            Referenced::Object(_) => Ok(None),
         };
         contents.extend(found.transpose().map(|found| (reference.clone(), found)));
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use secrecy::SecretSlice;
 
 use crate::crd::ConnectorDeploymentSpec;
-use crate::operator::cluster::references::{Named, Reference, Source};
+use crate::operator::cluster::references::{Reference, Referenced, Source};
 
 /// A Secret or ConfigMap that values come from, as it was read.
 #[derive(Clone, Debug)]
@@ -23,13 +23,13 @@ pub fn references(spec: &ConnectorDeploymentSpec) -> BTreeSet<Reference> {
     for values in applications.chain(&spec.global_configuration) {
         let plain = values.standard_configuration.iter().filter_map(|value| value.value_from.as_ref());
         let keys = plain.filter_map(|from| from.config_map_key_ref.as_ref());
-        named.extend(keys.map(|key| (Named::ConfigMap, key.name.clone())));
+        named.extend(keys.map(|key| (Referenced::ConfigMap, key.name.clone())));
         let secured = values.secured_configuration.iter().map(|value| &value.value_from.secret_key_ref);
-        named.extend(secured.map(|key| (Named::Secret, key.name.clone())));
+        named.extend(secured.map(|key| (Referenced::Secret, key.name.clone())));
     }
     for from in &spec.configuration_from {
-        named.extend(from.secret_ref.iter().map(|secret| (Named::Secret, secret.name.clone())));
-        named.extend(from.config_map_ref.iter().map(|config_map| (Named::ConfigMap, config_map.name.clone())));
+        named.extend(from.secret_ref.iter().map(|secret| (Referenced::Secret, secret.name.clone())));
+        named.extend(from.config_map_ref.iter().map(|config_map| (Referenced::ConfigMap, config_map.name.clone())));
     }
     named
 }

@@ -6,7 +6,7 @@ use kube::runtime::watcher;
 
 use crate::operator::check;
 use crate::operator::cluster::permissions::Changes;
-use crate::operator::cluster::references::Named;
+use crate::operator::cluster::references::Referenced;
 use crate::operator::cluster::references::sources::Sources;
 use crate::operator::context::Context;
 use crate::operator::deployment;
@@ -21,13 +21,13 @@ pub fn forget(context: &Context, object_ref: &ObjectRef) {
     match object_ref.kind {
         Kind::Deployment => {
             deployment::forget(context, object_ref);
-            context.enqueue_users(Named::Deployment, &object_ref.namespace, &object_ref.name);
+            context.enqueue_users(Referenced::Object(Kind::Deployment), &object_ref.namespace, &object_ref.name);
         }
         Kind::Staged => staged::forget(context, object_ref),
         Kind::Project | Kind::ClusterProject => project::gone(context, object_ref),
         Kind::Check => {
             check::gone(context, object_ref);
-            context.enqueue_users(Named::Check, &object_ref.namespace, &object_ref.name);
+            context.enqueue_users(Referenced::Object(Kind::Check), &object_ref.namespace, &object_ref.name);
         }
     }
 }
@@ -70,7 +70,7 @@ pub fn namespaces_refused(context: &Context, why: &str) {
 }
 
 fn enqueue_users_of_cluster_projects(context: &Context) {
-    for (_, name) in context.references.named(Named::ClusterProject, None) {
+    for (_, name) in context.references.named(Referenced::Object(Kind::ClusterProject), None) {
         context.enqueue_users_of_project(&ObjectRef::cluster_project(&name));
     }
 }
@@ -95,13 +95,8 @@ pub(super) fn seen<K: ManagedKind>(context: &Context, object: &K) {
         context.enqueue_users_of_project(&object_ref);
         context.enqueue(object_ref.clone());
     }
-    let named = match K::KIND {
-        Kind::Deployment => Some(Named::Deployment),
-        Kind::Check => Some(Named::Check),
-        _ => None,
-    };
-    if let Some(named) = named {
-        context.enqueue_users(named, &object_ref.namespace, &object_ref.name);
+    if matches!(K::KIND, Kind::Deployment | Kind::Check) {
+        context.enqueue_users(Referenced::Object(K::KIND), &object_ref.namespace, &object_ref.name);
     }
     if K::KIND.is_project() {
         let users = context.references.users_of_project(&object_ref);

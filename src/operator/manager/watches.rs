@@ -25,7 +25,7 @@ use crate::error_text::with_causes;
 use crate::operator::cluster::initial_lists::{List, PAGE};
 use crate::operator::cluster::objects::guarded::Guarded;
 use crate::operator::cluster::objects::secret;
-use crate::operator::cluster::references::Named;
+use crate::operator::cluster::references::Referenced;
 use crate::operator::cluster::references::sources::Sources;
 use crate::operator::context::Context;
 use crate::operator::kinds::managed_kind::{ManagedKind, Object};
@@ -107,7 +107,7 @@ impl Scope {
             self.objects::<ConnectProject>(self.api()),
             self.objects::<ActionCheck>(self.api()),
             self.secrets(),
-            self.sources::<ConfigMap>(Named::ConfigMap, watcher::Config::default()),
+            self.sources::<ConfigMap>(Referenced::ConfigMap, watcher::Config::default()),
         ]
     }
 
@@ -154,11 +154,11 @@ impl Scope {
     /// Watches the Secrets whose values may be used.
     pub(super) fn secrets(&self) -> BoxFuture<'static, ()> {
         let usable_types = secret::REFUSED_TYPES.map(|(type_, _)| format!("type!={type_}"));
-        self.sources::<Secret>(Named::Secret, watcher::Config::default().fields(&usable_types.join(",")))
+        self.sources::<Secret>(Referenced::Secret, watcher::Config::default().fields(&usable_types.join(",")))
     }
 
     /// Enqueues the resources that name an object that was changed or deleted.
-    fn sources<K>(&self, kind: Named, config: watcher::Config) -> BoxFuture<'static, ()>
+    fn sources<K>(&self, kind: Referenced, config: watcher::Config) -> BoxFuture<'static, ()>
     where
         K: Object + Resource<Scope = NamespaceResourceScope>,
     {

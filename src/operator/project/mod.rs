@@ -26,7 +26,7 @@ use self::status::{ProjectFacts, Users};
 use crate::crd::ConnectProjectSpec;
 use crate::names;
 use crate::operator::cluster::objects::patch;
-use crate::operator::cluster::references::Named;
+use crate::operator::cluster::references::Referenced;
 use crate::operator::context::{Context, Project};
 use crate::operator::kinds::managed_kind;
 use crate::operator::kinds::project_object::ProjectObject;
@@ -98,7 +98,7 @@ impl<P: ProjectObject> Reconciler<'_, P> {
         }
         let project = self.object.project();
         let secrets = [&project.credentials_secret_ref].into_iter().chain(&project.http_api.credentials_secret_ref);
-        let secrets = secrets.map(|reference| (Named::Secret, reference.name.clone())).collect();
+        let secrets = secrets.map(|reference| (Referenced::Secret, reference.name.clone())).collect();
         let namespace = self.object.own_namespace(&context.settings.operator_namespace);
         context.references.set_in(object_ref, &namespace, secrets);
         // The finalizer comes first: from here on, resources may use the project.

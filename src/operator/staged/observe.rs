@@ -14,15 +14,16 @@ use kube::api::Api;
 
 use super::proof::Objects;
 use crate::crd::{ActionCheck, ConnectorDeployment, ConnectorStagedSpec, PublishAfter};
-use crate::operator::cluster::references::{Named, Reference};
+use crate::operator::cluster::references::{Reference, Referenced};
+use crate::operator::object_ref::Kind;
 
 /// Returns what enqueues a resource: its project, and, while publishing waits for them, the objects that prove its tag.
 pub fn references(spec: &ConnectorStagedSpec, waits: bool) -> BTreeSet<Reference> {
-    let project = Named::project(&spec.project_ref);
+    let project = Referenced::project(&spec.project_ref);
     let after = spec.publish_after.iter().filter(|_| waits);
     let proofs = after.flat_map(|after| {
-        let checks = after.check_refs.iter().map(|check| (Named::Check, check.name.clone()));
-        checks.chain([(Named::Deployment, after.deployment_ref.name.clone())])
+        let checks = after.check_refs.iter().map(|check| (Referenced::Object(Kind::Check), check.name.clone()));
+        checks.chain([(Referenced::Object(Kind::Deployment), after.deployment_ref.name.clone())])
     });
     proofs.chain([project]).collect()
 }

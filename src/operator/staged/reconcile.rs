@@ -19,10 +19,10 @@ use crate::crd::shared::RemoteIdentity;
 use crate::names;
 use crate::operator::cluster::keys::{Begin, ClaimStatus};
 use crate::operator::cluster::queue::backoff::Asked;
-use crate::operator::cluster::references::Named;
+use crate::operator::cluster::references::Referenced;
 use crate::operator::context::{Context, OTHER_SHARD_AGAIN, StagedMemory};
 use crate::operator::kinds::managed_kind::object_ref;
-use crate::operator::object_ref::ObjectRef;
+use crate::operator::object_ref::{Kind, ObjectRef};
 use crate::operator::reconcile::record::{self, Stop};
 use crate::operator::reconcile::{self, Next, is_deleting, is_ours};
 use crate::operator::remote::{Health, Remote};
@@ -67,7 +67,7 @@ pub async fn reconcile(object: Arc<ConnectorStaged>, context: Arc<Context>) -> R
 pub fn forget(context: &Context, object_ref: &ObjectRef) {
     record::forget(context, object_ref);
     if context.memory.staged.forget(object_ref).is_some() {
-        context.enqueue_users(Named::Staged, &object_ref.namespace, &object_ref.name);
+        context.enqueue_users(Referenced::Object(Kind::Staged), &object_ref.namespace, &object_ref.name);
     }
 }
 
@@ -103,7 +103,9 @@ impl<'a> Reconciler<'a> {
     async fn reconcile(&mut self) -> Result<Next, Stop> {
         let (context, project) = (self.context, self.project());
         // Who waited for more than the project goes on to be enqueued by it until this reconcile decides.
-        self.note_references(!context.references.uses(self.object_ref, Named::Deployment).is_empty());
+        self.note_references(
+            !context.references.uses(self.object_ref, Referenced::Object(Kind::Deployment)).is_empty(),
+        );
         let state = self.object.remembered();
         if self.needs_no_remote(state.as_ref().ok()) {
             return record::release(context, &self.api, &self.object, false).await;

@@ -6,7 +6,8 @@ use super::reconcile::Reconciler;
 use super::state::State;
 use super::status::{self, StagedFacts};
 use crate::crd::ConnectorStaged;
-use crate::operator::cluster::references::Named;
+use crate::operator::cluster::references::Referenced;
+use crate::operator::object_ref::Kind;
 use crate::operator::reconcile::record::{self, Stop};
 use crate::operator::reconcile::{self, Next, is_deleting};
 use crate::operator::reporting::conditions::{self, ConditionUpdate, ready_reason};
@@ -58,7 +59,11 @@ impl Reconciler<'_> {
             let is_same = stored.connector() == self.object.connector();
             self.object = stored;
             if !is_same {
-                self.context.enqueue_users(Named::Staged, &self.object_ref.namespace, &self.object_ref.name);
+                self.context.enqueue_users(
+                    Referenced::Object(Kind::Staged),
+                    &self.object_ref.namespace,
+                    &self.object_ref.name,
+                );
             }
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Which values of whole objects are sent, depending on declarations; and values that cannot be.
 
-use connect_operator::operator::cluster::references::Named;
+use connect_operator::operator::cluster::references::Referenced;
 use connect_operator::operator::cluster::references::Source;
 use connect_operator::operator::deployment::declared::{Declared, DeclaredKey};
 use connect_operator::operator::deployment::desired::{Contents, from_spec};
@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 use super::resource;
 
 /// An object with its data.
-type Object<'a> = (Named, &'a str, &'a [(&'a str, &'a [u8])]);
+type Object<'a> = (Referenced, &'a str, &'a [(&'a str, &'a [u8])]);
 
 fn contents(objects: &[Object<'_>]) -> Contents {
     let content = |(kind, name, data): &Object<'_>| {
-        let word = if *kind == Named::Secret { "Secret" } else { "ConfigMap" };
+        let word = if *kind == Referenced::Secret { "Secret" } else { "ConfigMap" };
         let source = Source {
             kind: word.to_owned(),
             name: (*name).to_owned(),
@@ -50,8 +50,8 @@ fn secret_value(key: &str, name: &str, from: &str) -> Value {
     json!({"key": key, "valueFrom": {"secretKeyRef": {"name": name, "key": from}}})
 }
 
-const TAX: Object<'_> = (Named::Secret, "tax", &[("token", b"s3cret"), ("other", b"not-named")]);
-const SETTINGS: Object<'_> = (Named::ConfigMap, "settings", &[("A", b"1"), ("B", b"2")]);
+const TAX: Object<'_> = (Referenced::Secret, "tax", &[("token", b"s3cret"), ("other", b"not-named")]);
+const SETTINGS: Object<'_> = (Referenced::ConfigMap, "settings", &[("A", b"1"), ("B", b"2")]);
 
 #[test]
 fn rule_14_a_key_goes_to_whoever_declares_it() {
@@ -131,7 +131,7 @@ fn rule_14_a_key_goes_to_whoever_declares_it() {
     ] {
         let from: Value = serde_json::from_str(from).expect(case);
         let spec = resource(&json!({"configurationFrom": from, "configurations": []})).spec;
-        let objects = contents(&[TAX, SETTINGS, (Named::ConfigMap, "plain", &[("token", b"1")])]);
+        let objects = contents(&[TAX, SETTINGS, (Referenced::ConfigMap, "plain", &[("token", b"1")])]);
         let desired = from_spec(&spec, &objects, Some(&declared(declares))).expect(case);
         assert_eq!(named(&desired.values).join(" "), expected, "{case}");
         assert_eq!(desired.not_sent_note(), note, "{case}");
@@ -164,7 +164,7 @@ fn a_failure_names_the_objects_of_the_values_that_its_text_names() {
 
 #[test]
 fn unusable_values_are_named_without_showing_them() {
-    let broken: Object<'_> = (Named::Secret, "raw", &[("token", b"\xff\xfehidden")]);
+    let broken: Object<'_> = (Referenced::Secret, "raw", &[("token", b"\xff\xfehidden")]);
     let value = |key: &str| json!({"key": key, "value": "1"});
     let secured = |values: &[Value]| json!({"securedConfiguration": values});
     let (tax, raw) = (secret_value("T", "tax", "token"), secret_value("U", "raw", "token"));

@@ -18,7 +18,7 @@ use connect_operator::crd::ConnectorDeployment;
 use connect_operator::crd::shared::RemoteIdentity;
 use connect_operator::metrics::Metrics;
 use connect_operator::operator::cluster::queue::backoff;
-use connect_operator::operator::cluster::references::Named;
+use connect_operator::operator::cluster::references::Referenced;
 use connect_operator::operator::cluster::references::Source;
 use connect_operator::operator::deployment::act::{self, Done, PersistedOperation};
 use connect_operator::operator::deployment::decide::{
@@ -350,7 +350,7 @@ impl Desk {
             resource_version: self.secret.len().to_string(),
         };
         let data = BTreeMap::from([("token".to_owned(), SecretSlice::from(self.secret.clone().into_bytes()))]);
-        let contents = Contents::from([((Named::Secret, "tax".to_owned()), Ok(Content { source, data }))]);
+        let contents = Contents::from([((Referenced::Secret, "tax".to_owned()), Ok(Content { source, data }))]);
         desired::from_spec(&self.object.spec, &contents, None).expect("nothing is missing")
     }
 

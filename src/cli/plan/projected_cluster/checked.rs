@@ -11,8 +11,8 @@ use crate::cli::plan::local;
 use crate::cli::plan::manifests::Document;
 use crate::crd::{ActionCheck, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use crate::names;
-use crate::operator::cluster::references::Named;
-use crate::operator::object_ref::ObjectRef;
+use crate::operator::cluster::references::Referenced;
+use crate::operator::object_ref::{Kind, ObjectRef};
 
 /// Label with its name that every Namespace has (Kubernetes, well-known labels).
 const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
@@ -44,7 +44,7 @@ impl ProjectedCluster {
             }
             return Ok(());
         };
-        let namespace = if named == Named::ClusterProject { "" } else { own.as_str() };
+        let namespace = if named == Referenced::Object(Kind::ClusterProject) { "" } else { own.as_str() };
         let checked = if self.settings.local {
             local::check(document, namespace)
         } else {
@@ -68,32 +68,34 @@ impl ProjectedCluster {
     fn take(
         &mut self,
         resource: &ApiResource,
-        named: Named,
+        named: Referenced,
         namespace: &str,
         document: &Document,
         WouldBe { before, mut after, unchecked }: WouldBe,
     ) -> Result<(), String> {
         let name = &document.name;
-        if self.settings.local && matches!(named, Named::Deployment | Named::Staged) {
+        if self.settings.local
+            && matches!(named, Referenced::Object(Kind::Deployment | Kind::Staged))
+        {
             // What exists is that of the resource, because the status with its id is in the cluster.
             after["spec"]["adoptionPolicy"] = json!("Adopt");
         }
         match named {
-            Named::Deployment => {
+            Referenced::Object(Kind::Deployment) => {
                 let before = before.as_ref().map(typed::<ConnectorDeployment>).transpose()?;
                 let planned = Planned { before, after: typed(&after)?, written: true };
                 self.deployments.insert(ObjectRef::deployment(namespace, name), planned);
             }
-            Named::Staged => {
+            Referenced::Object(Kind::Staged) => {
                 let planned = Planned { before: None, after: typed::<ConnectorStaged>(&after)?, written: true };
                 self.staged.insert(ObjectRef::staged(namespace, name), planned);
             }
-            Named::Project => drop(typed::<ConnectProject>(&after)?),
-            Named::ClusterProject => drop(typed::<ClusterConnectProject>(&after)?),
-            Named::Check => drop(typed::<ActionCheck>(&after)?),
+            Referenced::Object(Kind::Project) => drop(typed::<ConnectProject>(&after)?),
+            Referenced::Object(Kind::ClusterProject) => drop(typed::<ClusterConnectProject>(&after)?),
+            Referenced::Object(Kind::Check) => drop(typed::<ActionCheck>(&after)?),
             // The decoder would quote what it cannot read.
-            Named::Secret => drop(typed::<Secret>(&after).map_err(|_| "its data are invalid")?),
-            Named::ConfigMap => drop(typed::<ConfigMap>(&after).map_err(|_| "its data are invalid")?),
+            Referenced::Secret => drop(typed::<Secret>(&after).map_err(|_| "its data are invalid")?),
+            Referenced::ConfigMap => drop(typed::<ConfigMap>(&after).map_err(|_| "its data are invalid")?),
         }
         if let Some(why) = unchecked {
             self.note(why, Some(shown(&document.kind, namespace, name)));
@@ -105,17 +107,23 @@ impl ProjectedCluster {
 }
 
 /// Returns the kind of an object that is projected; `None` if the plan ignores it.
-fn kinds(document: &Document) -> Option<(ApiResource, Named)> {
+fn kinds(document: &Document) -> Option<(ApiResource, Referenced)> {
     Some(match (document.group.as_str(), document.kind.as_str()) {
-        ("", "Secret") => (ApiResource::erase::<Secret>(&()), Named::Secret),
-        ("", "ConfigMap") => (ApiResource::erase::<ConfigMap>(&()), Named::ConfigMap),
-        (names::GROUP, "ConnectProject") => (ApiResource::erase::<ConnectProject>(&()), Named::Project),
-        (names::GROUP, "ClusterConnectProject") => {
-            (ApiResource::erase::<ClusterConnectProject>(&()), Named::ClusterProject)
+        ("", "Secret") => (ApiResource::erase::<Secret>(&()), Referenced::Secret),
+        ("", "ConfigMap") => (ApiResource::erase::<ConfigMap>(&()), Referenced::ConfigMap),
+        (names::GROUP, "ConnectProject") => {
+            (ApiResource::erase::<ConnectProject>(&()), Referenced::Object(Kind::Project))
         }
-        (names::GROUP, "ConnectorDeployment") => (ApiResource::erase::<ConnectorDeployment>(&()), Named::Deployment),
-        (names::GROUP, "ConnectorStaged") => (ApiResource::erase::<ConnectorStaged>(&()), Named::Staged),
-        (names::GROUP, "ActionCheck") => (ApiResource::erase::<ActionCheck>(&()), Named::Check),
+        (names::GROUP, "ClusterConnectProject") => {
+            (ApiResource::erase::<ClusterConnectProject>(&()), Referenced::Object(Kind::ClusterProject))
+        }
+        (names::GROUP, "ConnectorDeployment") => {
+            (ApiResource::erase::<ConnectorDeployment>(&()), Referenced::Object(Kind::Deployment))
+        }
+        (names::GROUP, "ConnectorStaged") => {
+            (ApiResource::erase::<ConnectorStaged>(&()), Referenced::Object(Kind::Staged))
+        }
+        (names::GROUP, "ActionCheck") => (ApiResource::erase::<ActionCheck>(&()), Referenced::Object(Kind::Check)),
         _ => return None,
     })
 }

@@ -8,7 +8,7 @@ pub mod sources;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::crd::{ProjectKind, ProjectRef};
+use crate::crd::ProjectRef;
 use crate::mutex::Mutex;
 use crate::operator::object_ref::{Kind, ObjectRef};
 
@@ -27,57 +27,37 @@ pub struct Source {
 
 /// Kind of a referenced object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Named {
+pub enum Referenced {
     /// A Secret.
     Secret,
     /// A ConfigMap.
     ConfigMap,
-    /// A `ConnectProject`.
-    Project,
-    /// A `ConnectorDeployment`.
-    Deployment,
-    /// A `ConnectorStaged`.
-    Staged,
-    /// An `ActionCheck`.
-    Check,
-    /// A `ClusterConnectProject`.
-    ClusterProject,
+    /// An object that is reconciled.
+    Object(Kind),
 }
 
-impl Named {
+impl Referenced {
     /// Returns the kind as manifests spell it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Secret => "Secret",
             Self::ConfigMap => "ConfigMap",
-            Self::Project => "ConnectProject",
-            Self::Deployment => "ConnectorDeployment",
-            Self::Staged => "ConnectorStaged",
-            Self::Check => "ActionCheck",
-            Self::ClusterProject => "ClusterConnectProject",
+            Self::Object(kind) => kind.as_str(),
         }
-    }
-
-    fn of_project(project: &ObjectRef) -> Self {
-        if project.kind == Kind::ClusterProject { Self::ClusterProject } else { Self::Project }
     }
 
     /// Returns the reference to the project that a spec names.
     pub fn project(reference: &ProjectRef) -> Reference {
-        let named = match reference.kind {
-            ProjectKind::ConnectProject => Self::Project,
-            ProjectKind::ClusterConnectProject => Self::ClusterProject,
-        };
-        (named, reference.name.clone())
+        (Self::Object(ObjectRef::of_project("", reference).kind), reference.name.clone())
     }
 }
 
 /// A reference: kind and name of an object, which is in the namespace of the referring resource unless the kind is
 /// cluster-scoped.
-pub type Reference = (Named, String);
+pub type Reference = (Referenced, String);
 
 /// Kind, namespace and name of a referenced object.
-type Target = (Named, String, String);
+type Target = (Referenced, String, String);
 
 /// The index of references.
 #[derive(Debug, Default)]
@@ -99,7 +79,7 @@ impl References {
     /// Replaces the references of `object_ref`, whose targets are in another namespace than itself.
     pub fn set_in(&self, object_ref: &ObjectRef, namespace: &str, uses: BTreeSet<Reference>) {
         let target = |(kind, name): Reference| {
-            let namespace = if kind == Named::ClusterProject { "" } else { namespace };
+            let namespace = if kind == Referenced::Object(Kind::ClusterProject) { "" } else { namespace };
             (kind, namespace.to_owned(), name)
         };
         let uses: BTreeSet<Target> = uses.into_iter().map(target).collect();
@@ -121,13 +101,13 @@ impl References {
     }
 
     /// Returns the resources that refer to this object.
-    pub fn users(&self, kind: Named, namespace: &str, name: &str) -> Vec<ObjectRef> {
+    pub fn users(&self, kind: Referenced, namespace: &str, name: &str) -> Vec<ObjectRef> {
         let key = (kind, namespace.to_owned(), name.to_owned());
         self.0.lock().users.get(&key).map(|users| users.iter().cloned().collect()).unwrap_or_default()
     }
 
     /// Returns the namespace and name of each referenced object of a kind. `namespace`: only in this one.
-    pub fn named(&self, kind: Named, namespace: Option<&str>) -> Vec<(String, String)> {
+    pub fn named(&self, kind: Referenced, namespace: Option<&str>) -> Vec<(String, String)> {
         let index = self.0.lock();
         let named = index
             .users
@@ -138,7 +118,7 @@ impl References {
     }
 
     /// Returns the names of the objects of a kind that `object_ref` refers to.
-    pub fn uses(&self, object_ref: &ObjectRef, kind: Named) -> Vec<String> {
+    pub fn uses(&self, object_ref: &ObjectRef, kind: Referenced) -> Vec<String> {
         let index = self.0.lock();
         let uses = index.uses.get(object_ref).into_iter().flatten();
         uses.filter(|target| target.0 == kind).map(|target| target.2.clone()).collect()
@@ -146,12 +126,12 @@ impl References {
 
     /// Returns the resources that name this project.
     pub fn users_of_project(&self, project: &ObjectRef) -> Vec<ObjectRef> {
-        self.users(Named::of_project(project), &project.namespace, &project.name)
+        self.users(Referenced::Object(project.kind), &project.namespace, &project.name)
     }
 
     /// Returns whether more than one resource names this project.
     pub fn has_several_users(&self, project: &ObjectRef) -> bool {
-        let key = (Named::of_project(project), project.namespace.clone(), project.name.clone());
+        let key = (Referenced::Object(project.kind), project.namespace.clone(), project.name.clone());
         self.0.lock().users.get(&key).is_some_and(|users| users.len() > 1)
     }
 
@@ -160,9 +140,10 @@ impl References {
         let index = self.0.lock();
         let uses = index.uses.get(object_ref).into_iter().flatten();
         let project = |target: &Arc<Target>| match &**target {
-            (Named::Project, namespace, name) => Some(ObjectRef::project(namespace, name)),
-            (Named::ClusterProject, _, name) => Some(ObjectRef::cluster_project(name)),
-            (Named::Secret | Named::ConfigMap | Named::Deployment | Named::Staged | Named::Check, ..) => None,
+            (Referenced::Object(kind), namespace, name) if kind.is_project() => {
+                Some(ObjectRef::new(*kind, namespace, name))
+            }
+            _ => None,
         };
         uses.filter_map(project).collect()
     }
@@ -202,15 +183,15 @@ mod tests {
     fn the_users_of_an_object_are_those_that_refer_to_it_now() {
         let references = References::default();
         let (one, two) = (ObjectRef::deployment("shop", "one"), ObjectRef::deployment("shop", "two"));
-        references.set(&one, [(Named::Secret, "a".into()), (Named::Secret, "b".into())].into());
-        references.set(&two, [(Named::Secret, "a".into())].into());
-        assert_eq!(references.users(Named::Secret, "shop", "a"), [one.clone(), two.clone()]);
-        assert!(references.users(Named::Secret, "other", "a").is_empty(), "another namespace");
-        assert!(references.users(Named::ConfigMap, "shop", "a").is_empty(), "another kind");
-        references.set(&one, [(Named::Secret, "b".into())].into());
-        assert_eq!(references.users(Named::Secret, "shop", "a"), std::slice::from_ref(&two));
+        references.set(&one, [(Referenced::Secret, "a".into()), (Referenced::Secret, "b".into())].into());
+        references.set(&two, [(Referenced::Secret, "a".into())].into());
+        assert_eq!(references.users(Referenced::Secret, "shop", "a"), [one.clone(), two.clone()]);
+        assert!(references.users(Referenced::Secret, "other", "a").is_empty(), "another namespace");
+        assert!(references.users(Referenced::ConfigMap, "shop", "a").is_empty(), "another kind");
+        references.set(&one, [(Referenced::Secret, "b".into())].into());
+        assert_eq!(references.users(Referenced::Secret, "shop", "a"), std::slice::from_ref(&two));
         references.forget(&two);
-        assert!(references.users(Named::Secret, "shop", "a").is_empty());
+        assert!(references.users(Referenced::Secret, "shop", "a").is_empty());
         assert_eq!(references.0.lock().users.len(), 1, "an object without users has no entry");
     }
 
@@ -219,14 +200,14 @@ mod tests {
         let references = References::default();
         let (one, other) = (ObjectRef::deployment("shop", "tax"), ObjectRef::deployment("yard", "tax"));
         let (shared, own) = (ObjectRef::cluster_project("demo"), ObjectRef::project("shop", "demo"));
-        references.set(&one, [(Named::ClusterProject, "demo".into())].into());
-        references.set(&other, [(Named::ClusterProject, "demo".into())].into());
+        references.set(&one, [(Referenced::Object(Kind::ClusterProject), "demo".into())].into());
+        references.set(&other, [(Referenced::Object(Kind::ClusterProject), "demo".into())].into());
         assert_eq!(references.users_of_project(&shared), [one.clone(), other.clone()]);
         assert!(references.users_of_project(&own).is_empty(), "of the same name");
         assert_eq!(references.projects(&one), std::slice::from_ref(&shared));
-        references.set(&one, [(Named::Project, "demo".into())].into());
+        references.set(&one, [(Referenced::Object(Kind::Project), "demo".into())].into());
         assert_eq!((references.users_of_project(&shared), references.users_of_project(&own)), (vec![other], vec![one]));
-        references.set_in(&shared, "operator", [(Named::Secret, "demo".into())].into());
-        assert_eq!(references.users(Named::Secret, "operator", "demo"), [shared]);
+        references.set_in(&shared, "operator", [(Referenced::Secret, "demo".into())].into());
+        assert_eq!(references.users(Referenced::Secret, "operator", "demo"), [shared]);
     }
 }

@@ -10,13 +10,13 @@ use std::hash::{BuildHasher as _, RandomState};
 use kube::runtime::watcher::Event;
 use kube::{Resource, ResourceExt};
 
-use super::{Named, References};
+use super::{Referenced, References};
 use crate::operator::object_ref::ObjectRef;
 
 /// The watch state of one kind of sources.
 #[derive(Debug)]
 pub struct Sources {
-    kind: Named,
+    kind: Referenced,
     /// The only namespace that is watched; `None`: all namespaces.
     namespace: Option<String>,
     /// Hashes of the names of all objects, and of their versions: there may be very many, and most are named by nothing.
@@ -28,7 +28,7 @@ pub struct Sources {
 
 impl Sources {
     /// Creates the state before the first event. `namespace`: the only one that is watched; `None`: all namespaces.
-    pub fn new(kind: Named, namespace: Option<String>) -> Self {
+    pub fn new(kind: Referenced, namespace: Option<String>) -> Self {
         Self { kind, namespace, seen: BTreeMap::new(), listed: BTreeMap::new(), hasher: RandomState::new() }
     }
 

@@ -45,10 +45,10 @@ use crate::crd::{ConnectorDeployment, DeletionPolicy, ManagementPolicy};
 use crate::names;
 use crate::operator::cluster::keys::{Begin, ClaimStatus};
 use crate::operator::cluster::queue::backoff::Asked;
-use crate::operator::cluster::references::{Named, Reference};
+use crate::operator::cluster::references::{Reference, Referenced};
 use crate::operator::context::Context;
 use crate::operator::kinds::managed_kind::object_ref;
-use crate::operator::object_ref::ObjectRef;
+use crate::operator::object_ref::{Kind, ObjectRef};
 use crate::operator::reconcile::record::{self, Stop};
 use crate::operator::reconcile::{self, Next, is_ours, panics};
 use crate::operator::remote::{ConcurrencyPermit, Login, PollRate, Remote};
@@ -276,12 +276,17 @@ impl<'a> Reconciler<'a> {
     /// Returns the objects that enqueue this resource.
     fn references(&self) -> BTreeSet<Reference> {
         let spec = &self.object.spec;
-        let mut named = BTreeSet::from([Named::project(&spec.project_ref)]);
+        let mut named = BTreeSet::from([Referenced::project(&spec.project_ref)]);
         if spec.management_policy == ManagementPolicy::Full {
             named.extend(value_from::references(spec));
-            named.extend(spec.outputs.iter().map(|outputs| (Named::ConfigMap, outputs.config_map.name.clone())));
+            named.extend(spec.outputs.iter().map(|outputs| (Referenced::ConfigMap, outputs.config_map.name.clone())));
         }
-        named.extend(spec.connector.staged_ref.iter().map(|reference| (Named::Staged, reference.name.clone())));
+        named.extend(
+            spec.connector
+                .staged_ref
+                .iter()
+                .map(|reference| (Referenced::Object(Kind::Staged), reference.name.clone())),
+        );
         named
     }
 

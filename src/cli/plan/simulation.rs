@@ -164,13 +164,12 @@ impl Projection {
 impl Inputs<'_> {
     /// Simulates what the operator would do.
     pub(super) fn simulate(&self) -> Projection {
-        let ignored = intent::ignored(self.after);
-        let wanted = self.desired.as_ref().ok().map(|desired| desired.wanted(self.key, &ignored));
+        let wanted = self.desired.as_ref().ok().map(|desired| desired.wanted(self.key));
         let mut intent = intent::intent(self.after, &self.wanted, Some(&self.target), self.registered.latest());
         if intent.deletion.is_some() {
             return Projection::deleted();
         }
-        let observation = observe::observation(&self.read, &ignored);
+        let observation = observe::observation(&self.read);
         let is_busy = matches!(&observation, Observation::Present(seen) if seen.phase.is_busy());
         if is_busy || self.persisted.operation.is_some() {
             return Projection::in_progress();
@@ -278,7 +277,7 @@ impl Inputs<'_> {
     /// Compares the values. `is_running`: with those of the deployment, which a redeploy changes.
     fn compare(&self, is_running: bool, desired: &Desired) -> Vec<Difference> {
         let record = self.read.record.as_deref();
-        let seen = record.filter(|_| is_running).map(|record| of_record(record, &intent::ignored(self.after)));
+        let seen = record.filter(|_| is_running).map(of_record);
         let declared = self.registered.declarations(self.after, record);
         differences(seen.as_ref(), self.applied.as_ref(), &desired.values, declared.as_ref(), self.key)
     }

@@ -167,10 +167,9 @@ impl Desired {
         (!all.is_empty()).then(|| all.join(". "))
     }
 
-    /// Returns the digests that stand for the values. `ignored`: values that comparisons leave out.
-    pub fn wanted(&self, digests: &DigestKey, ignored: &BTreeSet<Item>) -> DesiredPayload {
-        let (names, mut values) = (Names::of(&self.values), self.values.visible.clone());
-        values.retain(|item, _| !ignored.contains(item));
+    /// Returns the digests that stand for the values.
+    pub fn wanted(&self, digests: &DigestKey) -> DesiredPayload {
+        let (names, values) = (Names::of(&self.values), self.values.visible.clone());
         DesiredPayload {
             payload: Payload {
                 digest: digests.digest(&self.values),

@@ -1,7 +1,5 @@
 //! What a `ConnectorDeployment` asks for, apart from the values: pure, from the object and its project.
 
-use std::collections::BTreeSet;
-
 use connect_api::Selector;
 use connect_api::model::ConnectorReference;
 use kube::ResourceExt;
@@ -22,7 +20,6 @@ use crate::operator::remote::RegistryKey;
 use crate::operator::reporting::conditions::ConditionUpdate;
 use crate::operator::reporting::reason::Reason;
 use crate::operator::values::digest::hex;
-use crate::operator::values::names::{GLOBAL, Item};
 
 /// Longest key of a deployment (contract section 9).
 const LONGEST_KEY: usize = 256;
@@ -64,12 +61,6 @@ pub fn identity_in(object: &ConnectorDeployment, remote: RemoteIdentity, region:
         region: object.spec.region.clone().unwrap_or_else(|| region.to_owned()),
         remote,
     }
-}
-
-/// Returns the values whose changes outside of this resource are accepted.
-pub fn ignored(object: &ConnectorDeployment) -> BTreeSet<Item> {
-    let ignored = object.spec.drift_ignore.iter();
-    ignored.map(|value| Item::standard(value.application_name.as_deref().unwrap_or(GLOBAL), &value.key)).collect()
 }
 
 /// The connector that a resource deploys.

@@ -1,7 +1,7 @@
 //! One resource as its controller handles it, with the real client over real sockets, the circuit breaker of its
 //! project, `decide` and `act`, but without a cluster: the persisted state is kept here.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::pin;
@@ -254,7 +254,7 @@ impl Desk {
         let wanted = self.wanted(&desired);
         let target = target(&self.object, None).expect("the connector is named by its key");
         let intent = intent(&self.object, &self.identity, Some(&target), None);
-        let observation = observe::observation(&looked, &std::collections::BTreeSet::new());
+        let observation = observe::observation(&looked);
         let decision = decide(&Input {
             persisted: &self.persisted,
             intent: &intent,
@@ -344,7 +344,7 @@ impl Desk {
     }
 
     fn wanted(&self, desired: &Desired) -> DesiredPayload {
-        desired.wanted(&self.digest_key, &BTreeSet::new())
+        desired.wanted(&self.digest_key)
     }
 }
 

@@ -20,7 +20,6 @@ use crate::operator::deployment::observe::{self, RecordRead, of_record};
 use crate::operator::deployment::persisted::{Observation, PersistedState};
 use crate::operator::deployment::registered::{self, Registered, not_sent};
 use crate::operator::deployment::status::{self, DesiredIdentity};
-use crate::operator::deployment::value_from;
 use crate::operator::reconcile;
 use crate::operator::remote::{RegistryAnswer, RegistryEntry};
 use crate::operator::reporting::conditions::{self, ConditionUpdate};
@@ -180,7 +179,7 @@ impl Inputs<'_> {
         let decision = self.play(&intent, wanted.as_ref(), &observation);
         if let Ok(desired) = &self.desired {
             outcome.notes.extend(desired.not_sent_note());
-            outcome.notes.extend(value_from::invisible_note(&desired.invisible()));
+            outcome.notes.extend(desired.invisible_note());
         }
         let problem = match &decision.step {
             Step::Send(call) => self.foresee(call.kind, &mut outcome),

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use connect_api::model::RetryPolicy;
-use connect_api::text::invisible_ends;
+use connect_api::text::has_invisible_ends;
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 
 use super::decide::DesiredPayload;
@@ -132,12 +132,19 @@ impl Desired {
         }
     }
 
-    /// Returns the values with invisible characters at an end, which are sent with them, and describes the characters.
-    pub fn invisible(&self) -> Vec<String> {
+    /// Names the values with invisible characters at an end, if there are any: these are sent with them.
+    pub fn invisible_note(&self) -> Option<String> {
         let visible = self.values.visible.iter().filter(|(item, _)| item.kind == Kind::Standard);
         let secured = self.values.secured.iter().map(|(item, text)| (item, text.expose_secret()));
         let given = visible.map(|(item, text)| (item, text.as_str())).chain(secured);
-        given.filter_map(|(item, text)| Some(format!("{item} ({})", invisible_ends(text)?))).collect()
+        let names: Vec<_> = given.filter(|(_, text)| has_invisible_ends(text)).map(|it| it.0.to_string()).collect();
+        (!names.is_empty()).then(|| {
+            format!(
+                "White space or a byte order mark at an end of the value is sent with it: {}. If it is not meant, write the \
+                 value without it, for example with `printf %s` in place of `echo`",
+                names.join(", ")
+            )
+        })
     }
 
     /// Returns where the values come from whose keys a text of the service names, as sentences without a full stop.

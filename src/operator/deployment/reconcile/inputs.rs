@@ -141,8 +141,7 @@ impl Reconciler<'_> {
         inputs.masker = Masker::new(desired.values.secured.values().map(ExposeSecret::expose_secret));
         // Rule 14.
         self.report_once(EventType::Normal, EventReason::KeysNotSent, desired.not_sent_note());
-        let invisible = value_from::invisible_note(&desired.invisible());
-        self.report_once(EventType::Warning, EventReason::InvisibleCharacters, invisible);
+        self.report_once(EventType::Warning, EventReason::InvisibleCharacters, desired.invisible_note());
         inputs.desired = Ok(desired);
         Ok(inputs)
     }

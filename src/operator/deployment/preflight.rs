@@ -11,7 +11,7 @@ use super::declared::Declared;
 use super::desired::UrlValue;
 use crate::operator::remote::RegistryConnector;
 use crate::operator::values::names::{GLOBAL, Item, Kind};
-use crate::operator::values::{RETRY_STRATEGY, Values, place};
+use crate::operator::values::{Values, place};
 
 /// Least similarity (Jaro-Winkler) of a name that a message suggests.
 const LIKENESS: f64 = 0.8;
@@ -39,9 +39,8 @@ pub(super) fn of_values(values: &Values, url_values: &[UrlValue], declared: &Dec
     let unknown = values.applications.iter().filter(|name| !names.contains(name.as_str()));
     let unknown = unknown.map(|name| format!("the connector has no application {name}{}", others(name, &names)));
     let mut problems: Vec<String> = unknown.collect();
-    for (name, kind) in &declared.applications {
+    for name in declared.applications.keys() {
         of_keys(name, declared, values, &mut problems);
-        problems.extend(retry_policy(name, kind, values));
     }
     of_keys(GLOBAL, declared, values, &mut problems);
     problems.extend(url_values.iter().filter_map(|value| of_url(value, declared, &names)));
@@ -60,17 +59,6 @@ fn of_url(value: &UrlValue, declared: &Declared, names: &BTreeSet<&str>) -> Opti
     has_none.then(|| {
         let kind = kind.as_str();
         format!("{item} takes the URL of application {name}, which is of type {kind} and never has one")
-    })
-}
-
-/// Finds a retry policy where it has no effect: only messages of an event application are redelivered. An unknown type
-/// is not a problem.
-fn retry_policy(name: &str, kind: &ApplicationType, values: &Values) -> Option<String> {
-    let takes_one = matches!(kind, ApplicationType::Event | ApplicationType::Other(_));
-    let has_one = values.visible.contains_key(&Item::retry_policy(name, RETRY_STRATEGY));
-    (has_one && !takes_one).then(|| {
-        let kind = kind.as_str();
-        format!("application {name} takes no retryPolicy: it is of type {kind}, and only type event takes one")
     })
 }
 

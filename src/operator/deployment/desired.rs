@@ -259,10 +259,7 @@ impl<'a> Gather<'a> {
         let (kind, object) = match (&from.secret_ref, &from.config_map_ref) {
             (Some(secret), _) => (Named::Secret, secret.name.as_str()),
             (None, Some(config_map)) => (Named::ConfigMap, config_map.name.as_str()),
-            // The schema rejects this, but an object that is older than the schema may still contain it.
-            (None, None) => {
-                return self.invalid.push("configurationFrom has neither secretRef nor configMapRef".into());
-            }
+            (None, None) => return,
         };
         // Preflight reports those that the connector does not have.
         self.desired.values.applications.extend(from.applications.iter().cloned());
@@ -339,19 +336,12 @@ impl<'a> Gather<'a> {
         }
         // It wins over an object that is taken as a whole.
         self.desired.origins.remove(item);
-        match (&value.value, from.and_then(|from| from.application_url.as_ref())) {
-            (Some(text), _) => Some(text.clone()),
-            (None, Some(url)) => {
-                self.desired.url_values.push(UrlValue::of(item.clone(), url));
-                Some(url.placeholder.clone())
-            }
-            // The schema rejects this, but an object that is older than the schema may still contain it.
-            (None, None) => {
-                let place = place(&item.application);
-                self.invalid.push(format!("{place}: {} has neither value nor valueFrom", value.key));
-                None
-            }
+        if value.value.is_some() {
+            return value.value.clone();
         }
+        let url = from?.application_url.as_ref()?;
+        self.desired.url_values.push(UrlValue::of(item.clone(), url));
+        Some(url.placeholder.clone())
     }
 
     /// Returns an object, if it can be used. `optional`: it may be missing; `field`: the field that needs it.

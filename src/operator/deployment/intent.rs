@@ -94,11 +94,7 @@ pub fn target(object: &ConnectorDeployment, staged: Option<&StagedConnector>) ->
     match (&connector.key, &connector.id, &connector.staged_ref) {
         (Some(key), _, _) => Ok(named(Selector::Key(key.clone()))),
         (None, Some(id), _) => Ok(named(Selector::Id(id.clone()))),
-        (None, None, Some(reference)) => staged_target(object, &reference.name, staged),
-        // The schema rejects this, but an object that is older than the schema may still contain it.
-        (None, None, None) => {
-            Err(ConditionUpdate::new(Reason::ConfigurationInvalid, "connector has neither key, id nor stagedRef"))
-        }
+        (None, None, reference) => staged_target(object, reference.as_ref().map_or("", |it| &it.name), staged),
     }
 }
 

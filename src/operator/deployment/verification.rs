@@ -233,11 +233,8 @@ pub fn ready(
     if condition.reason.state() != ConditionState::Ready {
         return condition;
     }
-    if when.contains(&ReadyWhen::Verified) {
-        // The schema requires `verify`.
-        let Some(verified) = verified else {
-            return ConditionUpdate::new(Reason::NotVerified, "verify names no resources");
-        };
+    // The schema requires `verify`.
+    if let Some(verified) = verified.filter(|_| when.contains(&ReadyWhen::Verified)) {
         let reason = match verified.reason {
             Reason::Verified => condition.reason,
             Reason::NotFound | Reason::WrongDestination => Reason::NotVerified,

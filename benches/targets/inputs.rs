@@ -68,14 +68,14 @@ impl Inputs {
         let contents = contents("first");
         let desired = desired::from_spec(&object.spec, &contents, declared.as_ref()).expect("all values exist");
         let digest_key = DigestKey::new([7; KEY_LENGTH]);
-        let wanted = desired.wanted(&digest_key, &intent::ignored(&object));
+        let wanted = desired.wanted(&digest_key);
         let remote =
             RemoteIdentity { api_url: "https://connect.example.com".to_owned(), project_key: "shop".to_owned() };
         let identity = intent::identity_in(&object, remote, "europe-west1.gcp");
         let target = intent::target(&object, None).expect("a connector by key");
         let intent = intent::intent(&object, &identity, Some(&target), Some(connector.version));
         let read = RecordRead { at: NOW, record: Some(Arc::clone(&record)), key_held_by: None };
-        let observation = observe::observation(&read, &intent::ignored(&object));
+        let observation = observe::observation(&read);
         let persisted = applied(&wanted, &record);
         let masker = Masker::new(desired.values.secured.values().map(ExposeSecret::expose_secret));
         let transient = TransientState::default();
@@ -102,7 +102,7 @@ impl Inputs {
         inputs.contents = contents("second");
         let desired = desired::from_spec(&inputs.object.spec, &inputs.contents, inputs.declared.as_ref());
         inputs.desired = desired.expect("all values exist");
-        inputs.wanted = inputs.desired.wanted(&inputs.digest_key, &intent::ignored(&inputs.object));
+        inputs.wanted = inputs.desired.wanted(&inputs.digest_key);
         inputs
     }
 

@@ -4,7 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use kube::core::{Expression, Selector, SelectorExt as _};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use kube::core::{Selector, SelectorExt as _};
 use kube::{CustomResource, KubeSchema};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -38,7 +39,7 @@ pub struct ClusterConnectProjectSpec {
 }
 
 /// The namespaces that may use a project.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[x_kube(validation = Rule::new("(has(self.from) && self.from == 'Names') == (has(self.names) && self.names.size() > 0)")
     .message("from: Names needs names, and names need from: Names")
     .field_path(".names"))]
@@ -55,8 +56,9 @@ pub struct AllowedNamespaces {
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
     pub names: Vec<String>,
     /// Labels of namespaces. Whoever may change the labels of a namespace can allow it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub selector: Option<NamespaceSelector>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "selector")]
+    pub selector: Option<LabelSelector>,
 }
 
 /// How namespaces are allowed.
@@ -74,68 +76,6 @@ pub enum NamespacesFrom {
     Names,
 }
 
-/// Requirements for the labels of a namespace, all of which must hold. At least one is needed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase")]
-#[x_kube(validation = Rule::new(
-    "(has(self.matchLabels) && self.matchLabels.size() > 0) || (has(self.matchExpressions) && \
-        self.matchExpressions.size() > 0)")
-    .message("selector names no label, so that it would match every namespace: give matchLabels or matchExpressions"))]
-#[x_kube(validation = Rule::new("!has(self.matchLabels) || self.matchLabels.all(name, name.size() >= 1 && name.size() <= 317)")
-    .message("keys of labels in matchLabels must have 1 to 317 characters")
-    .field_path(".matchLabels"))]
-#[schemars(extend("x-kubernetes-map-type" = "atomic"))]
-pub struct NamespaceSelector {
-    /// Labels that the namespace has, with these values; 16 at most.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(schema_with = "labels")]
-    pub match_labels: BTreeMap<String, String>,
-    /// Further requirements; 16 at most.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "atomic"))]
-    pub match_expressions: Vec<LabelRequirement>,
-}
-
-/// A requirement for one label.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
-#[x_kube(validation = Rule::new(
-    "(self.operator in ['In', 'NotIn']) == (has(self.values) && self.values.size() > 0)")
-    .message("In and NotIn need values, and Exists and DoesNotExist have none")
-    .field_path(".values"))]
-pub struct LabelRequirement {
-    /// Key of the label. Example: team.
-    #[schemars(length(min = 1, max = 317), regex(pattern = LABEL_KEY_PATTERN))]
-    pub key: String,
-    /// In, NotIn, Exists or DoesNotExist.
-    pub operator: LabelOperator,
-    /// Values for In and NotIn; 64 at most.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64), inner(length(max = 63), regex(pattern = LABEL_VALUE_PATTERN)))]
-    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
-    pub values: Vec<String>,
-}
-
-/// Returns the schema of labels by key.
-fn labels(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"type": "object", "maxProperties": 16, "additionalProperties": {
-        "type": "string", "maxLength": 63, "pattern": LABEL_VALUE_PATTERN,
-    }})
-}
-
-/// How a label is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(transform = super::schema::leave_description_to_the_field)]
-pub enum LabelOperator {
-    /// It has one of the values.
-    In,
-    /// It has none of the values, or does not exist.
-    NotIn,
-    /// It exists.
-    Exists,
-    /// It does not exist.
-    DoesNotExist,
-}
-
 impl AllowedNamespaces {
     /// Returns whether a namespace with these labels is allowed; `labels` is `None` while they are not known.
     pub fn allow(&self, namespace: &str, labels: Option<&BTreeMap<String, String>>) -> bool {
@@ -143,30 +83,66 @@ impl AllowedNamespaces {
             NamespacesFrom::None => false,
             NamespacesFrom::All => true,
             NamespacesFrom::Selector => {
-                self.selector.as_ref().zip(labels).is_some_and(|(selector, labels)| selector.matches(labels))
+                self.selector.as_ref().zip(labels).is_some_and(|(selector, labels)| matches(selector, labels))
             }
             NamespacesFrom::Names => self.names.iter().any(|name| name == namespace),
         }
     }
 }
 
-impl NamespaceSelector {
-    /// Returns whether every requirement holds. A selector without requirements, which the schema refuses, matches
-    /// nothing.
-    pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
-        let equal = self.match_labels.iter().map(|(key, value)| Expression::Equal(key.clone(), value.clone()));
-        let further = self.match_expressions.iter().map(|requirement| {
-            let LabelRequirement { key, operator, values } = requirement.clone();
-            match operator {
-                LabelOperator::In => Expression::In(key, values.into_iter().collect()),
-                LabelOperator::NotIn => Expression::NotIn(key, values.into_iter().collect()),
-                LabelOperator::Exists => Expression::Exists(key),
-                LabelOperator::DoesNotExist => Expression::DoesNotExist(key),
-            }
-        });
-        let selector: Selector = equal.chain(further).collect();
-        !selector.selects_all() && selector.matches(labels)
-    }
+/// Returns whether every requirement of a selector holds. One without requirements, and one that cannot be understood, match
+/// nothing: the schema refuses both.
+fn matches(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
+    Selector::try_from(selector.clone()).is_ok_and(|selector| !selector.selects_all() && selector.matches(labels))
+}
+
+/// Returns the schema of a label selector, with bounds, and without what Kubernetes would refuse in a selector.
+fn selector(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object", "x-kubernetes-map-type": "atomic",
+        "x-kubernetes-validations": [{
+            "rule": "(has(self.matchLabels) && self.matchLabels.size() > 0) || (has(self.matchExpressions) && \
+                self.matchExpressions.size() > 0)",
+            "message": "selector names no label, so that it would match every namespace: give matchLabels or matchExpressions",
+        }, {
+            "rule": "!has(self.matchLabels) || self.matchLabels.all(name, name.size() >= 1 && name.size() <= 317)",
+            "message": "keys of labels in matchLabels must have 1 to 317 characters", "fieldPath": ".matchLabels",
+        }],
+        "properties": {
+            "matchLabels": {
+                "description": "Labels that the namespace has, with these values; 16 at most.",
+                "type": "object", "maxProperties": 16,
+                "additionalProperties": {"type": "string", "maxLength": 63, "pattern": LABEL_VALUE_PATTERN},
+            },
+            "matchExpressions": {
+                "description": "Further requirements; 16 at most.",
+                "type": "array", "maxItems": 16, "x-kubernetes-list-type": "atomic",
+                "items": {
+                    "description": "A requirement for one label.",
+                    "type": "object", "required": ["key", "operator"],
+                    "x-kubernetes-validations": [{
+                        "rule": "(self.operator in ['In', 'NotIn']) == (has(self.values) && self.values.size() > 0)",
+                        "message": "In and NotIn need values, and Exists and DoesNotExist have none", "fieldPath": ".values",
+                    }],
+                    "properties": {
+                        "key": {
+                            "description": "Key of the label. Example: team.",
+                            "type": "string", "minLength": 1, "maxLength": 317, "pattern": LABEL_KEY_PATTERN,
+                        },
+                        "operator": {
+                            "description": "In, NotIn, Exists or DoesNotExist.",
+                            "type": "string", "enum": ["In", "NotIn", "Exists", "DoesNotExist"],
+                        },
+                        "values": {
+                            "description": "Values for In and NotIn; 64 at most.",
+                            "type": "array", "maxItems": 64, "x-kubernetes-list-type": "atomic",
+                            "items": {"type": "string", "maxLength": 63, "pattern": LABEL_VALUE_PATTERN},
+                        },
+                    },
+                },
+            },
+        },
+    })
 }
 
 #[cfg(test)]
@@ -211,6 +187,8 @@ mod tests {
             ("does not exist", expression("team", "Exists", Value::Null), &[], false),
             ("absent as it should be", expression("team", "DoesNotExist", Value::Null), &[], true),
             ("present although it should not be", expression("team", "DoesNotExist", Value::Null), tax, false),
+            ("an operator that does not exist", expression("team", "Like", json!(["tax"])), tax, false),
+            ("no values", expression("team", "NotIn", Value::Null), tax, false),
             ("all requirements hold", both.clone(), tax, true),
             ("one does not", both, &[("team", "tax"), ("tier", "test")], false),
         ] {

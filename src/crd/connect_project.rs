@@ -78,10 +78,6 @@ pub struct ConnectProjectSpec {
     #[serde(default = "default_requests_per_second", skip_serializing_if = "is_default_requests_per_second")]
     #[schemars(range(min = 1, max = 1000))]
     pub requests_per_second: u32,
-    /// Form of the URL paths for creating and updating deployments. Project: with the project key. Unscoped: without
-    /// it. Default: Project.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub deployment_paths: DeploymentPaths,
     /// Frontend of this project, for ActionChecks that refer to it in projectRef. Default: none.
     pub frontend: Option<Frontend>,
 }
@@ -163,16 +159,6 @@ fn default_requests_per_second() -> u32 {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_default_requests_per_second(value: &u32) -> bool {
     *value == DEFAULT_REQUESTS_PER_SECOND
-}
-
-/// Form of the URL paths for creating and updating deployments (contract section 5.2).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum DeploymentPaths {
-    /// Paths contain the project key.
-    #[default]
-    Project,
-    /// Paths do not contain the project key.
-    Unscoped,
 }
 
 /// Observed state of the project. Written by the operator only.

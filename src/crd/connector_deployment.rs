@@ -119,11 +119,6 @@ pub struct ConnectorDeploymentSpec {
     /// Detect.
     #[serde(default, skip_serializing_if = "is_default")]
     pub drift_policy: DriftPolicy,
-    /// Values that may be changed outside of this object; 100 at most.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 100))]
-    #[x_kube(merge_strategy = ListMerge::Atomic)]
-    pub drift_ignore: Vec<IgnoredValue>,
     /// Policy for values that were sent and are then removed from this object. A redeploy cannot remove a value.
     /// Retain: they stay in effect, and the condition ValuesRetained lists them. Recreate: the deployment is deleted
     /// and created again without them, which interrupts it and changes its URLs and topics. Default: Retain.
@@ -269,19 +264,6 @@ pub enum RemovedValuesPolicy {
     Retain,
     /// The deployment is deleted and created again without them.
     Recreate,
-}
-
-/// A value that may be changed outside of this object.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct IgnoredValue {
-    /// Name of the application. Default: the key is one of globalConfiguration.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 2, max = 256), regex(pattern = schema::KEY_PATTERN))]
-    pub application_name: Option<String>,
-    /// Key of the value. Example: LOG_LEVEL.
-    #[schemars(length(min = 1, max = 256))]
-    pub key: String,
 }
 
 #[cfg(test)]

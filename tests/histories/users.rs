@@ -95,8 +95,7 @@ pub(crate) fn spec(resource: Resource, shape: Shape) -> Value {
         }));
     }
     let shop = json!({"standardConfiguration": [{"key": "SHOP_NAME", "value": format!("shop-{}", shape.shop)}]});
-    let output = json!({"key": "url", "applicationName": APPLICATION, "output": "URL"});
-    let outputs = json!({"configMap": {"name": format!("{}-outputs", resource.name), "keys": [output]}});
+    let outputs = json!({"configMap": {"name": format!("{}-outputs", resource.name)}});
     let version = (shape.version > 0 && !shape.latest).then_some(shape.version);
     let policy = shape.latest.then_some("Latest");
     json!({

@@ -6,10 +6,10 @@ mod registry;
 use std::time::Duration;
 
 use clock::Clock;
-use connect_api::api::{DeploymentPaths, PageRequest};
+use connect_api::api::PageRequest;
 use connect_api::client_context::ClientContext;
 use connect_api::error::{Effect, Failure};
-use connect_api::http::{HttpConnect, Settings};
+use connect_api::http::HttpConnect;
 use connect_api::model::{Deployment, DeploymentDraft, DeploymentStatus, DeploymentType, RedeployAction};
 use connect_api::{ConnectApi, ErrorCode, Selector};
 use dev_server::{MASK, Options};
@@ -30,15 +30,15 @@ struct Pair {
 }
 
 impl Pair {
-    async fn start(deployment_paths: DeploymentPaths) -> Self {
-        Self::with(deployment_paths, Options::default()).await
+    async fn start() -> Self {
+        Self::with(Options::default()).await
     }
 
-    async fn with(deployment_paths: DeploymentPaths, options: Options) -> Self {
+    async fn with(options: Options) -> Self {
         let clock = Clock::stepped("2026-01-01T00:00:00Z".parse().expect("a time"));
         let options = Options { deploy_duration: DEPLOYING, ..options };
         let dev = DevServer::start(options, clock.clone()).await.expect("a dev server");
-        let settings = Settings { deployment_paths, ..settings(&dev.url(), &dev.url()) };
+        let settings = settings(&dev.url(), &dev.url());
         // The client uses the machine's clock: its rate limiter must not wait for a step.
         let client = HttpConnect::new(settings, ClientContext::plain(Clock::system())).expect("a client");
         Self { dev, clock, client }
@@ -79,7 +79,7 @@ fn values(level: &str) -> RedeployAction {
 
 #[tokio::test]
 async fn a_deployment_passes_its_lifecycle_between_client_and_dev_server() {
-    let pair = Pair::start(DeploymentPaths::Project).await;
+    let pair = Pair::start().await;
     let (client, clock) = (&pair.client, &pair.clock);
     let key = Selector::Key("tax".into());
     assert!(client.deployment(&key).await.expect("an answer").is_none(), "it does not exist yet");
@@ -114,19 +114,8 @@ async fn a_deployment_passes_its_lifecycle_between_client_and_dev_server() {
 }
 
 #[tokio::test]
-async fn the_paths_without_a_project_behave_the_same() {
-    let pair = Pair::start(DeploymentPaths::Unscoped).await;
-    let created = pair.create("tax").await;
-    pair.clock.step(DEPLOYING);
-    let key = Selector::Key("tax".into());
-    pair.client.redeploy(&key, created.version, &values("warn"), no_hurry()).await.expect("accepted").expect("there");
-    let counts = pair.dev.counts();
-    assert_eq!((counts["createDeploymentUnscoped"], counts["updateDeploymentByKeyUnscoped"]), (1, 1), "{counts:?}");
-}
-
-#[tokio::test]
 async fn refusals_arrive_with_their_codes() {
-    let pair = Pair::start(DeploymentPaths::Project).await;
+    let pair = Pair::start().await;
     let first = pair.create("tax").await;
     let id = Selector::Id(first.id.clone());
     let mut unknown = draft("other");

@@ -122,7 +122,7 @@ async fn files_and_the_registry_are_enough_for_a_plan() {
         ("everything is there", with(&[token(), info()]), (2, "create"), assumes),
         ("without the Secret of a value", with(&[info()]), (2, "create"), "Secret token is not among"),
         ("no ConfigMap", with(&[token(), from_map.clone()]), (2, "create"), "ConfigMap levels is not among the files"),
-        ("a misspelt key", with(&[misspelt]), (1, "ConfigurationInvalid"), "did you mean LOG_LEVEL?"),
+        ("a misspelt key", with(&[misspelt]), (1, "ConfigurationInvalid"), "has no key LOG_LEVLE (it has "),
         ("a field too many", with(&[unknown_field]), (1, "invalid"), "spec.conector: there is no such field"),
         ("no credentials", vec![shop.project(), token(), info()], (2, "notKnown"), "have credentials of shop"),
         ("no project", vec![token(), info()], (2, "notKnown"), "ConnectProject shop is not among the files"),

@@ -3,7 +3,6 @@
 use std::process::Command;
 
 use connect_api::Rate;
-use connect_api::api::DeploymentPaths;
 use connect_api::http::{self, Credentials};
 use connect_api::mask::Masker;
 use connect_api::model::{Deployment, DeploymentDraft, RedeployAction, SecuredValue};
@@ -60,7 +59,6 @@ fn debug_of_types_with_secrets_shows_none() {
                     api_url: "a".into(),
                     auth_url: "b".into(),
                     project_key: "demo".into(),
-                    deployment_paths: DeploymentPaths::Project,
                     client_id: "id".into(),
                     client_secret: secret(),
                     scopes: None,

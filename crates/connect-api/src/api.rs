@@ -37,16 +37,6 @@ impl Selector {
     }
 }
 
-/// Which path variant create and update-by-key use (contract section 5.2). The other operations have only one variant.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum DeploymentPaths {
-    /// Paths that contain the project.
-    #[default]
-    Project,
-    /// Paths without the project.
-    Unscoped,
-}
-
 /// A request for one page of a list (contract section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageRequest {
@@ -72,12 +62,11 @@ pub trait ConnectApi: Send + Sync {
     /// `getDeploymentById`, `getDeploymentByKey`.
     fn deployment<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Deployment>>;
 
-    /// `createDeployment`, or `createDeploymentUnscoped` on a project with unscoped paths. Not safe to repeat: look up
-    /// the key first (contract section 8.4).
+    /// `createDeployment`. Not safe to repeat: look up the key first (contract section 8.4).
     fn create<'a>(&'a self, draft: &'a DeploymentDraft, send_before: Timestamp) -> Answer<'a, Deployment>;
 
-    /// `updateDeploymentById`, `updateDeploymentByKey` or `updateDeploymentByKeyUnscoped` with the single action
-    /// `redeploy`. `version` is the version that the caller read.
+    /// `updateDeploymentById`, `updateDeploymentByKey`, with the single action `redeploy`. `version` is the version that
+    /// the caller read.
     fn redeploy<'a>(
         &'a self,
         selector: &'a Selector,

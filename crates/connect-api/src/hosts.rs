@@ -55,30 +55,12 @@ pub enum UrlRefused {
     /// The URL has user info, a query or a fragment.
     #[error("the URL must not have {0}: give only scheme, host, port and path")]
     Extra(&'static str),
-    /// The host is not in the list.
-    #[error("host `{host}` is not among the allowed hosts: add `{pattern}` to the list, or correct the URL")]
-    NotAllowed {
-        /// The host.
-        host: String,
-        /// The pattern that would allow the URL.
-        pattern: String,
-    },
-    /// The host is in the list, but not for plain HTTP.
-    #[error("host `{host}` is allowed over https only: use https, or add `{pattern}` to the list")]
-    PlainHttp {
-        /// The host.
-        host: String,
-        /// The pattern that would allow the URL.
-        pattern: String,
-    },
-    /// The host is in the list, but not for HTTPS on this port.
-    #[error("host `{host}` is not allowed over https on this port: correct the URL, or add `{pattern}` to the list")]
-    Port {
-        /// The host.
-        host: String,
-        /// The pattern that would allow the URL.
-        pattern: String,
-    },
+    /// The host is not in the list, or not with this scheme or port. With the pattern that would allow the URL.
+    #[error(
+        "`{0}` is not among the allowed hosts, which are called over https on port 443 unless the list says otherwise: \
+         correct the URL, or add `{0}` to the list"
+    )]
+    NotAllowed(String),
 }
 
 impl UrlRefused {
@@ -86,9 +68,7 @@ impl UrlRefused {
     #[must_use]
     pub fn pattern(&self) -> Option<&str> {
         match self {
-            Self::NotAllowed { pattern, .. } | Self::PlainHttp { pattern, .. } | Self::Port { pattern, .. } => {
-                Some(pattern)
-            }
+            Self::NotAllowed(pattern) => Some(pattern),
             Self::NotAUrl | Self::Scheme(_) | Self::Extra(_) => None,
         }
     }
@@ -142,21 +122,14 @@ impl AllowedHosts {
                 return Err(UrlRefused::Extra(what));
             }
         }
-        let host = url.host_str().ok_or(UrlRefused::NotAUrl)?.to_owned();
         if self.0.iter().any(|pattern| pattern.allows_literally(&url)) {
             return Ok(Endpoint { url, reach: Reach::Any });
         }
-        let listed = self.0.iter().any(|pattern| pattern.names(&url));
         let wildcard = self.0.iter().any(|pattern| matches!(pattern, Pattern::Wildcard { .. }) && pattern.names(&url));
         if wildcard && url.scheme() == "https" && url.port().is_none() {
             return Ok(Endpoint { url, reach: Reach::Public });
         }
-        let pattern = pattern_of(&url).ok_or(UrlRefused::NotAUrl)?;
-        Err(match (listed, url.scheme()) {
-            (false, _) => UrlRefused::NotAllowed { host, pattern },
-            (true, "http") => UrlRefused::PlainHttp { host, pattern },
-            (true, _) => UrlRefused::Port { host, pattern },
-        })
+        Err(pattern_of(&url).map_or(UrlRefused::NotAUrl, UrlRefused::NotAllowed))
     }
 }
 

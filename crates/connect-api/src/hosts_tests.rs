@@ -24,9 +24,7 @@ fn only_listed_hosts_are_called_and_only_literal_ones_may_be_plain_or_odd() {
     let shown = |url: &str| match allowed.endpoint(url).map(|endpoint| endpoint.reach()) {
         Ok(Reach::Public) => "public".to_owned(),
         Ok(Reach::Any) => "any".to_owned(),
-        Err(UrlRefused::NotAllowed { host, pattern }) => format!("not listed: {}", with(&host, pattern)),
-        Err(UrlRefused::PlainHttp { host, pattern }) => format!("plain: {}", with(&host, pattern)),
-        Err(UrlRefused::Port { host, pattern }) => format!("port: {}", with(&host, pattern)),
+        Err(UrlRefused::NotAllowed(pattern)) => format!("not listed: {pattern}"),
         Err(refused) => format!("{refused:?}").replace('"', "'"),
     };
     let table = "
@@ -37,23 +35,23 @@ fn only_listed_hosts_are_called_and_only_literal_ones_may_be_plain_or_odd() {
         only the same letters | https://evilcommercetools.com | not listed: evilcommercetools.com
         as a label of another | https://a.commercetools.com.evil.example | not listed: a.commercetools.com.evil.example
         final dot | https://a.commercetools.com. | not listed: a.commercetools.com.
-        wildcard over http | http://a.commercetools.com | plain: http://a.commercetools.com
-        wildcard on a port | https://a.commercetools.com:8443 | port: a.commercetools.com:8443
+        wildcard over http | http://a.commercetools.com | not listed: http://a.commercetools.com
+        wildcard on a port | https://a.commercetools.com:8443 | not listed: a.commercetools.com:8443
         literal address, any port | http://127.0.0.1:8787 | any
         the same in another spelling | http://0x7f.1:8787 | any
         another loopback address | http://127.0.0.2:8787 | not listed: http://127.0.0.2:8787
-        literal, over https | https://127.0.0.1:8787 | port: 127.0.0.1:8787
+        literal, over https | https://127.0.0.1:8787 | not listed: 127.0.0.1:8787
         literal name | http://localhost:8787 | any
-        literal name, any other port | http://localhost:1 | plain: http://localhost:1
-        literal name, over https | https://localhost:8787 | port: localhost:8787
+        literal name, any other port | http://localhost:1 | not listed: http://localhost:1
+        literal name, over https | https://localhost:8787 | not listed: localhost:8787
         without scheme: https | https://connect.plain | any
-        without scheme: port 443 | https://connect.plain:8443 | port: connect.plain:8443
-        without scheme: not plain | http://connect.plain | plain: http://connect.plain
+        without scheme: port 443 | https://connect.plain:8443 | not listed: connect.plain:8443
+        without scheme: not plain | http://connect.plain | not listed: http://connect.plain
         any port, over https | https://[::2]:9 | any
         literal name and port | https://connect.internal:8443 | any
-        literal name, other port | https://connect.internal | port: connect.internal
+        literal name, other port | https://connect.internal | not listed: connect.internal
         bracketed address | http://[::1]:80 | any
-        bracketed address, other port | http://[::1]:81 | plain: http://[::1]:81
+        bracketed address, other port | http://[::1]:81 | not listed: http://[::1]:81
         bracketed address, without a port | https://[::3] | any
         metadata service | http://169.254.169.254/ | not listed: http://169.254.169.254
         international name | https://b\u{fc}cher.example | any
@@ -89,16 +87,10 @@ fn only_listed_hosts_are_called_and_only_literal_ones_may_be_plain_or_odd() {
     }
 }
 
-/// Returns the pattern, which contains the host.
-fn with(host: &str, pattern: String) -> String {
-    assert!(pattern.contains(host), "{host}: {pattern}");
-    pattern
-}
-
 #[test]
 fn by_default_only_the_services_that_are_used_are_called() {
     assert_eq!(AllowedHosts::default(), hosts(&AllowedHosts::DEFAULT.split(',').collect::<Vec<_>>()));
-    let refused = |host: &str| Err(UrlRefused::NotAllowed { host: host.to_owned(), pattern: host.to_owned() });
+    let refused = |host: &str| Err(UrlRefused::NotAllowed(host.to_owned()));
     for (host, expected) in [
         ("connect.europe-west1.gcp.commercetools.com", Ok(Reach::Public)),
         ("auth.us-east-2.aws.commercetools.com", Ok(Reach::Public)),
@@ -126,7 +118,7 @@ fn a_refusal_names_the_pattern_that_allows_the_url() {
         "http://[::1]:8080",
     ] {
         let refused = hosts(&[]).endpoint(url).expect_err("nothing is listed");
-        let UrlRefused::NotAllowed { pattern, .. } = &refused else { panic!("{refused}") };
+        let UrlRefused::NotAllowed(pattern) = &refused else { panic!("{refused}") };
         assert!(refused.to_string().contains(&format!("add `{pattern}` to the list")), "{refused}");
         assert_eq!(refused.pattern(), Some(pattern.as_str()), "{url}");
         assert!(hosts(&[pattern]).endpoint(url).is_ok(), "{url}: {pattern}");

@@ -35,19 +35,6 @@ where
     Ok(json.and_then(|json| serde_json::from_str(json.get()).ok()).unwrap_or_default())
 }
 
-/// Decodes a whole number that may be written with a fraction of zeros, and null like an absent one.
-///
-/// # Errors
-/// Fails if the value is neither null nor a whole number.
-pub fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
-    let Some(number) = Option::<serde_json::Number>::deserialize(deserializer)? else { return Ok(None) };
-    let whole = number.as_i64().or_else(|| {
-        let fraction = number.as_f64().filter(|number| number.fract() == 0.0)?;
-        format!("{fraction:.0}").parse().ok()
-    });
-    whole.map(Some).ok_or_else(|| D::Error::custom("expected a whole number"))
-}
-
 /// Decodes the elements of a list that [`Records`] reads, and null like an absent list.
 ///
 /// # Errors

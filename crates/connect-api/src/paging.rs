@@ -59,15 +59,8 @@ fn following<T>(request: PageRequest, page: &Paged<T>) -> Option<PageRequest> {
     // Servers may send smaller pages than requested, so the offset advances by the number received, decoded or not.
     let came = u32::try_from(page.count.max(0)).unwrap_or(u32::MAX);
     let came = came.max(u32::try_from(page.results.len()).unwrap_or(u32::MAX));
-    let full = u32::try_from(page.limit).unwrap_or_default();
-    let full = if full == 0 { request.limit.into() } else { full.min(request.limit.into()) };
     let reached = request.offset.saturating_add(came);
-    let more = match page.total {
-        // The total is missing, although it is required: a full page may have a successor.
-        ..=0 => came >= full,
-        total => i64::from(reached) < total,
-    };
-    if came == 0 || !more || request.offset >= LARGEST_OFFSET {
+    if came == 0 || i64::from(reached) >= page.total || request.offset >= LARGEST_OFFSET {
         return None;
     }
     // At the last allowed offset, the largest page reaches furthest.

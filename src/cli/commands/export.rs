@@ -158,7 +158,7 @@ pub(super) fn keys_of_secrets(spec: &Value, deployment: &Deployment) -> Needed {
 /// Returns the secured keys of the deployment that `configurationFrom` may fill: the connector declares each of them once, and
 /// where it is set, so that the value goes nowhere else; and a Secret allows it.
 fn keys_of_whole_secret(deployment: &Deployment) -> BTreeSet<String> {
-    let seen = of_record(deployment, &BTreeSet::new());
+    let seen = of_record(deployment);
     let declared = seen.declared.unwrap_or_default().keys;
     let is_once = |item: &&Item| {
         let mut places = declared.keys().filter(|other| other.key == item.key);

@@ -4,7 +4,6 @@
 use std::env::VarError;
 
 use connect_api::Rate;
-use connect_api::api::DeploymentPaths;
 use connect_api::hosts::pattern_of;
 use connect_api::http::HttpConnect;
 use kube::{Client, Resource as _};
@@ -206,7 +205,6 @@ fn of_environment(
         api_url: address("CTP_API_URL", "connect")?,
         auth_url: address("CTP_AUTH_URL", "auth")?,
         project_key: needed("CTP_PROJECT_KEY")?,
-        deployment_paths: DeploymentPaths::Project,
         client_id: needed("CTP_CLIENT_ID")?,
         client_secret: SecretString::from(needed("CTP_CLIENT_SECRET")?),
         scopes: variable("CTP_SCOPES"),

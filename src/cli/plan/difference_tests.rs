@@ -57,7 +57,7 @@ fn plain_values_and_schedules_are_compared_with_the_remote_and_secured_ones_with
         "applicationName": "service", "standardConfiguration": [{"key": "DEFAULT", "default": "d"}],
     }]))
     .expect("declarations");
-    let (seen, declared) = (observe::of_record(&record, &BTreeSet::new()), observe::declared(Some(&declared), None));
+    let (seen, declared) = (observe::of_record(&record), observe::declared(Some(&declared), None));
     let key = DigestKey::new([1; KEY_LENGTH]);
     let same = values("LEVEL=info !TOKEN=canary-1", None);
     let at_one = values("LEVEL=info !TOKEN=canary-1", Some("1 1 * * *"));
@@ -127,7 +127,7 @@ fn a_retry_policy_is_compared_with_the_record_and_with_what_was_sent() {
         };
         let (applied, desired) = (with(applied), with(desired));
         let key = DigestKey::new([1; KEY_LENGTH]);
-        let seen = observe::of_record(&record, &BTreeSet::new());
+        let seen = observe::of_record(&record);
         let found = differences(Some(&seen), Some(&applied), &desired, None, &key);
         assert_eq!(shown(&found).join(", "), expected, "{case}");
     }

@@ -20,7 +20,6 @@ use crate::operator::deployment::observe::{self, RecordRead, of_record};
 use crate::operator::deployment::persisted::{Observation, PersistedState};
 use crate::operator::deployment::registered::{self, Registered, not_sent};
 use crate::operator::deployment::status::{self, DesiredIdentity};
-use crate::operator::deployment::value_from;
 use crate::operator::reconcile;
 use crate::operator::remote::{RegistryAnswer, RegistryEntry};
 use crate::operator::reporting::conditions::{self, ConditionUpdate};
@@ -164,13 +163,12 @@ impl Projection {
 impl Inputs<'_> {
     /// Simulates what the operator would do.
     pub(super) fn simulate(&self) -> Projection {
-        let ignored = intent::ignored(self.after);
-        let wanted = self.desired.as_ref().ok().map(|desired| desired.wanted(self.key, &ignored));
+        let wanted = self.desired.as_ref().ok().map(|desired| desired.wanted(self.key));
         let mut intent = intent::intent(self.after, &self.wanted, Some(&self.target), self.registered.latest());
         if intent.deletion.is_some() {
             return Projection::deleted();
         }
-        let observation = observe::observation(&self.read, &ignored);
+        let observation = observe::observation(&self.read);
         let is_busy = matches!(&observation, Observation::Present(seen) if seen.phase.is_busy());
         if is_busy || self.persisted.operation.is_some() {
             return Projection::in_progress();
@@ -181,7 +179,7 @@ impl Inputs<'_> {
         let decision = self.play(&intent, wanted.as_ref(), &observation);
         if let Ok(desired) = &self.desired {
             outcome.notes.extend(desired.not_sent_note());
-            outcome.notes.extend(value_from::invisible_note(&desired.invisible()));
+            outcome.notes.extend(desired.invisible_note());
         }
         let problem = match &decision.step {
             Step::Send(call) => self.foresee(call.kind, &mut outcome),
@@ -278,7 +276,7 @@ impl Inputs<'_> {
     /// Compares the values. `is_running`: with those of the deployment, which a redeploy changes.
     fn compare(&self, is_running: bool, desired: &Desired) -> Vec<Difference> {
         let record = self.read.record.as_deref();
-        let seen = record.filter(|_| is_running).map(|record| of_record(record, &intent::ignored(self.after)));
+        let seen = record.filter(|_| is_running).map(of_record);
         let declared = self.registered.declarations(self.after, record);
         differences(seen.as_ref(), self.applied.as_ref(), &desired.values, declared.as_ref(), self.key)
     }

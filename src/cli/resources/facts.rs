@@ -1,10 +1,11 @@
 //! The lines of a page that differ between the kinds: what runs, and what is wanted. Pure.
 
 use jiff::Timestamp;
+use kube::core::Selector;
 
 use crate::crd::{
     ActionCheck, AllowedNamespaces, ConnectProjectSpec, ConnectProjectStatus, ConnectorDeployment, ConnectorStaged,
-    LabelOperator, ManagementPolicy, NamespaceSelector, NamespacesFrom, PublishPolicy, UpdatePolicy,
+    ManagementPolicy, NamespacesFrom, PublishPolicy, UpdatePolicy,
 };
 use crate::operator::deployment::persisted::OperationState;
 use crate::operator::deployment::state;
@@ -148,25 +149,11 @@ fn allowed(namespaces: Option<&AllowedNamespaces>) -> String {
         NamespacesFrom::None => "no namespace".to_owned(),
         NamespacesFrom::All => "every namespace".to_owned(),
         NamespacesFrom::Selector => {
-            format!("those with the labels {}", selector.as_ref().map(requirements).unwrap_or_default())
+            let selector = selector.clone().and_then(|selector| Selector::try_from(selector).ok()).unwrap_or_default();
+            format!("those with the labels {selector}")
         }
         NamespacesFrom::Names => names.join(", "),
     }
-}
-
-/// Returns a selector as `kubectl get --selector` takes it.
-fn requirements(selector: &NamespaceSelector) -> String {
-    let equal = selector.match_labels.iter().map(|(key, value)| format!("{key}={value}"));
-    let further = selector.match_expressions.iter().map(|it| {
-        let (key, values) = (&it.key, it.values.join(","));
-        match it.operator {
-            LabelOperator::In => format!("{key} in ({values})"),
-            LabelOperator::NotIn => format!("{key} notin ({values})"),
-            LabelOperator::Exists => key.clone(),
-            LabelOperator::DoesNotExist => format!("!{key}"),
-        }
-    });
-    equal.chain(further).collect::<Vec<_>>().join(",")
 }
 
 fn check(object: &ActionCheck, now: Timestamp, lines: &mut Lines) {

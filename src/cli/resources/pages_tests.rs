@@ -317,7 +317,7 @@ fn the_page_of_a_shared_project_shows_who_may_use_it() {
             "by labels",
             json!({"from": "Selector", "selector": {"matchLabels": {"team": "tax"}, "matchExpressions": [
                 {"key": "tier", "operator": "NotIn", "values": ["test", "old"]}, {"key": "live", "operator": "Exists"}]}}),
-            "Allowed: those with the labels team=tax,tier notin (test,old),live",
+            "Allowed: those with the labels team=tax,tier notin (old,test),live",
         ),
     ] {
         let page = page(&cluster_project(&json!({"spec": {"allowedNamespaces": namespaces}})), &view(false));

@@ -101,7 +101,7 @@ pub(in crate::cli) struct Args {
     pub default_deletion_policy: Option<DeletionPolicy>,
 
     /// Certificates in PEM to trust in addition to those of the system, for the Connect API and for frontends. The file is
-    /// read again for each new connection, so it can be replaced at any time.
+    /// read at the start.
     #[arg(long, value_name = "FILE", env = "CA_FILE")]
     pub ca_file: Option<PathBuf>,
 

@@ -33,9 +33,6 @@ pub fn from_spec(spec: &ActionCheckSpec, frontend: &Frontend, headers: Vec<Extra
     let body = spec.body.as_deref().unwrap_or("{}").to_owned();
     let body = RawValue::from_string(body).map_err(|why| format!("body is not JSON: {why}"))?;
     let method = match spec.method {
-        ActionCheckMethod::Get if spec.body.is_some() => {
-            return Err("body is for POST and PUT: leave it out, or choose another method".to_owned());
-        }
         ActionCheckMethod::Get => ActionMethod::Get,
         ActionCheckMethod::Post => ActionMethod::Post(body),
         ActionCheckMethod::Put => ActionMethod::Put(body),
@@ -102,7 +99,6 @@ mod tests {
     fn the_error_for_an_invalid_call_names_what_to_change() {
         for (case, change, expected) in [
             ("no address", json!({"frontend": {}}), "give frontend.url"),
-            ("a body for a GET", json!({"method": "GET", "body": "{}"}), "leave it out"),
             ("a body that is no JSON", json!({"body": "{a: 1}"}), "body is not JSON: key must be a string at line 1"),
         ] {
             let message = desired(&change).expect_err(case);

@@ -40,7 +40,6 @@ impl HttpFactory {
             api_url: endpoint(name, url)?,
             auth_url: endpoint("authUrl", &settings.auth_url)?,
             project_key: settings.project_key.clone(),
-            deployment_paths: settings.deployment_paths,
             credentials: Credentials {
                 client_id: settings.client_id.clone(),
                 client_secret: settings.client_secret.clone(),

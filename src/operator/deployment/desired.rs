@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use connect_api::model::RetryPolicy;
-use connect_api::text::invisible_ends;
+use connect_api::text::has_invisible_ends;
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 
 use super::decide::DesiredPayload;
@@ -132,12 +132,19 @@ impl Desired {
         }
     }
 
-    /// Returns the values with invisible characters at an end, which are sent with them, and describes the characters.
-    pub fn invisible(&self) -> Vec<String> {
+    /// Names the values with invisible characters at an end, if there are any: these are sent with them.
+    pub fn invisible_note(&self) -> Option<String> {
         let visible = self.values.visible.iter().filter(|(item, _)| item.kind == Kind::Standard);
         let secured = self.values.secured.iter().map(|(item, text)| (item, text.expose_secret()));
         let given = visible.map(|(item, text)| (item, text.as_str())).chain(secured);
-        given.filter_map(|(item, text)| Some(format!("{item} ({})", invisible_ends(text)?))).collect()
+        let names: Vec<_> = given.filter(|(_, text)| has_invisible_ends(text)).map(|it| it.0.to_string()).collect();
+        (!names.is_empty()).then(|| {
+            format!(
+                "White space or a byte order mark at an end of the value is sent with it: {}. If it is not meant, write the \
+                 value without it, for example with `printf %s` in place of `echo`",
+                names.join(", ")
+            )
+        })
     }
 
     /// Returns where the values come from whose keys a text of the service names, as sentences without a full stop.
@@ -167,10 +174,9 @@ impl Desired {
         (!all.is_empty()).then(|| all.join(". "))
     }
 
-    /// Returns the digests that stand for the values. `ignored`: values that comparisons leave out.
-    pub fn wanted(&self, digests: &DigestKey, ignored: &BTreeSet<Item>) -> DesiredPayload {
-        let (names, mut values) = (Names::of(&self.values), self.values.visible.clone());
-        values.retain(|item, _| !ignored.contains(item));
+    /// Returns the digests that stand for the values.
+    pub fn wanted(&self, digests: &DigestKey) -> DesiredPayload {
+        let (names, values) = (Names::of(&self.values), self.values.visible.clone());
         DesiredPayload {
             payload: Payload {
                 digest: digests.digest(&self.values),
@@ -253,10 +259,7 @@ impl<'a> Gather<'a> {
         let (kind, object) = match (&from.secret_ref, &from.config_map_ref) {
             (Some(secret), _) => (Referenced::Secret, secret.name.as_str()),
             (None, Some(config_map)) => (Referenced::ConfigMap, config_map.name.as_str()),
-            // The schema rejects this, but an object that is older than the schema may still contain it.
-            (None, None) => {
-                return self.invalid.push("configurationFrom has neither secretRef nor configMapRef".into());
-            }
+            (None, None) => return,
         };
         // Preflight reports those that the connector does not have.
         self.desired.values.applications.extend(from.applications.iter().cloned());
@@ -333,19 +336,12 @@ impl<'a> Gather<'a> {
         }
         // It wins over an object that is taken as a whole.
         self.desired.origins.remove(item);
-        match (&value.value, from.and_then(|from| from.application_url.as_ref())) {
-            (Some(text), _) => Some(text.clone()),
-            (None, Some(url)) => {
-                self.desired.url_values.push(UrlValue::of(item.clone(), url));
-                Some(url.placeholder.clone())
-            }
-            // The schema rejects this, but an object that is older than the schema may still contain it.
-            (None, None) => {
-                let place = place(&item.application);
-                self.invalid.push(format!("{place}: {} has neither value nor valueFrom", value.key));
-                None
-            }
+        if value.value.is_some() {
+            return value.value.clone();
         }
+        let url = from?.application_url.as_ref()?;
+        self.desired.url_values.push(UrlValue::of(item.clone(), url));
+        Some(url.placeholder.clone())
     }
 
     /// Returns an object, if it can be used. `optional`: it may be missing; `field`: the field that needs it.

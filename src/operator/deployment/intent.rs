@@ -1,7 +1,5 @@
 //! What a `ConnectorDeployment` asks for, apart from the values: pure, from the object and its project.
 
-use std::collections::BTreeSet;
-
 use connect_api::Selector;
 use connect_api::model::ConnectorReference;
 use kube::ResourceExt;
@@ -22,7 +20,6 @@ use crate::operator::remote::RegistryKey;
 use crate::operator::reporting::conditions::ConditionUpdate;
 use crate::operator::reporting::reason::Reason;
 use crate::operator::values::digest::hex;
-use crate::operator::values::names::{GLOBAL, Item};
 
 /// Longest key of a deployment (contract section 9).
 const LONGEST_KEY: usize = 256;
@@ -66,12 +63,6 @@ pub fn identity_in(object: &ConnectorDeployment, remote: RemoteIdentity, region:
     }
 }
 
-/// Returns the values whose changes outside of this resource are accepted.
-pub fn ignored(object: &ConnectorDeployment) -> BTreeSet<Item> {
-    let ignored = object.spec.drift_ignore.iter();
-    ignored.map(|value| Item::standard(value.application_name.as_deref().unwrap_or(GLOBAL), &value.key)).collect()
-}
-
 /// The connector that a resource deploys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
@@ -103,11 +94,7 @@ pub fn target(object: &ConnectorDeployment, staged: Option<&StagedConnector>) ->
     match (&connector.key, &connector.id, &connector.staged_ref) {
         (Some(key), _, _) => Ok(named(Selector::Key(key.clone()))),
         (None, Some(id), _) => Ok(named(Selector::Id(id.clone()))),
-        (None, None, Some(reference)) => staged_target(object, &reference.name, staged),
-        // The schema rejects this, but an object that is older than the schema may still contain it.
-        (None, None, None) => {
-            Err(ConditionUpdate::new(Reason::ConfigurationInvalid, "connector has neither key, id nor stagedRef"))
-        }
+        (None, None, reference) => staged_target(object, reference.as_ref().map_or("", |it| &it.name), staged),
     }
 }
 

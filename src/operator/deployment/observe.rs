@@ -157,16 +157,16 @@ fn newer_than(now: Timestamp, persisted: &PersistedState, cache: &LocalCache) ->
     [started, asked, cache.last_call].into_iter().flatten().fold(recent, Timestamp::max)
 }
 
-/// Converts a read to what `decide` takes. `ignored`: values that comparisons leave out.
-pub fn observation(read: &RecordRead, ignored: &BTreeSet<Item>) -> Observation {
+/// Converts a read to what `decide` takes.
+pub fn observation(read: &RecordRead) -> Observation {
     match &read.record {
-        Some(record) => Observation::Present(of_record(record, ignored)),
+        Some(record) => Observation::Present(of_record(record)),
         None => Observation::Absent { key_held_by: read.key_held_by.clone() },
     }
 }
 
 /// Converts a record to what `decide` takes.
-pub fn of_record(record: &Deployment, ignored: &BTreeSet<Item>) -> ObservedDeployment {
+pub fn of_record(record: &Deployment) -> ObservedDeployment {
     ObservedDeployment {
         id: record.id.clone(),
         version: record.version,
@@ -179,7 +179,7 @@ pub fn of_record(record: &Deployment, ignored: &BTreeSet<Item>) -> ObservedDeplo
         region: record.deployed_region.clone(),
         kind: record.kind().as_str().to_owned(),
         applications: record.applications.iter().map(|application| application.application_name.clone()).collect(),
-        values: visible(record).filter(|(item, _)| !ignored.contains(item)).collect(),
+        values: visible(record).collect(),
         secured: secured(record),
         declared: declared(record.connector.configurations.as_ref(), record.connector.global_configuration.as_ref()),
     }

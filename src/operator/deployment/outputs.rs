@@ -13,7 +13,7 @@ use kube::core::Status;
 use kube::{Resource, ResourceExt};
 use serde_json::json;
 
-use crate::crd::{ConnectorDeployment, Output, OutputKey, Outputs};
+use crate::crd::{ConnectorDeployment, Outputs};
 use crate::names;
 use crate::operator::cluster::objects::patch::{merge_patch, patch_params, post_params};
 use crate::operator::context::Context;
@@ -35,7 +35,7 @@ pub(super) async fn write(
     let Some(outputs) = &object.spec.outputs else { return Ok(Ok(())) };
     let api = Api::<ConfigMap>::namespaced(context.client.clone(), &object.namespace().unwrap_or_default());
     let Outputs { config_map: wanted } = outputs;
-    let (data, missing) = data(record, &wanted.keys);
+    let data = data(record);
     let refused = |access, verb: &str, error| {
         refusal::condition(access, &format!("{verb} ConfigMap {} of spec.outputs", wanted.name), error).map(Err)
     };
@@ -61,7 +61,7 @@ pub(super) async fn write(
             // Rule 24: a namespace that is being deleted accepts no new objects.
             Err(kube::Error::Api(status)) if is_terminating(&status) => Ok(Ok(())),
             Err(error) => refused(Access::Write, "create", error).map(|refused| refused.map_err(with_labels)),
-            Ok(_) => Ok(condition(&missing)),
+            Ok(_) => Ok(Ok(())),
         };
     };
     let ours = found.owner_references().iter().any(|owner| Some(&owner.uid) == object.metadata.uid.as_ref());
@@ -75,7 +75,7 @@ pub(super) async fn write(
     }
     let change = merge_patch(&json!(found.data), &json!(data));
     if ours && change.is_none() {
-        return Ok(condition(&missing));
+        return Ok(Ok(()));
     }
     let mut metadata = json!({ "resourceVersion": found.resource_version(), "labels": labels });
     if !ours {
@@ -84,7 +84,7 @@ pub(super) async fn write(
     }
     let patch = json!({ "metadata": metadata, "data": change.unwrap_or_else(|| json!({})) });
     match api.patch(&wanted.name, &patch_params(), &Patch::Merge(patch)).await {
-        Ok(_) => Ok(condition(&missing)),
+        Ok(_) => Ok(Ok(())),
         Err(error) => refused(Access::Write, "patch", error).map(|refused| refused.map_err(with_labels)),
     }
 }
@@ -110,40 +110,12 @@ fn is_terminating(status: &Status) -> bool {
     status.code == 403 && causes.into_iter().any(|cause| cause.reason == NAMESPACE_TERMINATING)
 }
 
-/// Returns the values of `keys`, or of every output of every application, and a sentence for each key that has none.
-fn data(record: &Deployment, keys: &[OutputKey]) -> (BTreeMap<String, String>, Vec<String>) {
-    let mut data = BTreeMap::new();
-    for application in &record.applications {
-        for (output, value) in [("url", &application.url), ("topic", &application.topic)] {
-            if let Some(value) = value {
-                data.insert(format!("{}.{output}", application.application_name), value.clone());
-            }
-        }
-    }
-    if keys.is_empty() {
-        return (data, Vec::new());
-    }
-    let mut chosen = BTreeMap::new();
-    let mut missing = Vec::new();
-    for OutputKey { key, application_name, output } in keys {
-        let output = match output {
-            Output::Url => "url",
-            Output::Topic => "topic",
-        };
-        if let Some(value) = data.get(&format!("{application_name}.{output}")) {
-            chosen.insert(key.clone(), value.clone());
-        } else {
-            missing.push(format!("{key}: application {application_name} has no {output}"));
-        }
-    }
-    (chosen, missing)
-}
-
-/// Reports keys that have no value. The others are written.
-fn condition(missing: &[String]) -> Result<(), ConditionUpdate> {
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let message = format!("outputs.configMap.keys: {}: correct the keys, or remove them", missing.join("; "));
-    Err(ConditionUpdate::new(Reason::ConfigurationInvalid, message))
+/// Returns every output of every application.
+fn data(record: &Deployment) -> BTreeMap<String, String> {
+    let of = |output, value: &Option<String>, name: &str| Some((format!("{name}.{output}"), value.clone()?));
+    let of_one = record
+        .applications
+        .iter()
+        .flat_map(|it| [of("url", &it.url, &it.application_name), of("topic", &it.topic, &it.application_name)]);
+    of_one.flatten().collect()
 }

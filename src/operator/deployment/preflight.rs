@@ -11,10 +11,7 @@ use super::declared::Declared;
 use super::desired::UrlValue;
 use crate::operator::remote::RegistryConnector;
 use crate::operator::values::names::{GLOBAL, Item, Kind};
-use crate::operator::values::{RETRY_STRATEGY, Values, place};
-
-/// Least similarity (Jaro-Winkler) of a name that a message suggests.
-const LIKENESS: f64 = 0.8;
+use crate::operator::values::{Values, place};
 
 /// Checks a connector that is about to be created from or moved to: its state and its regions.
 pub(super) fn of_offering(region: &str, offering: &RegistryConnector) -> Vec<String> {
@@ -37,11 +34,10 @@ pub(super) fn of_offering(region: &str, offering: &RegistryConnector) -> Vec<Str
 pub(super) fn of_values(values: &Values, url_values: &[UrlValue], declared: &Declared) -> Vec<String> {
     let names: BTreeSet<&str> = declared.applications.keys().map(String::as_str).collect();
     let unknown = values.applications.iter().filter(|name| !names.contains(name.as_str()));
-    let unknown = unknown.map(|name| format!("the connector has no application {name}{}", others(name, &names)));
+    let unknown = unknown.map(|name| format!("the connector has no application {name}{}", others(&names)));
     let mut problems: Vec<String> = unknown.collect();
-    for (name, kind) in &declared.applications {
+    for name in declared.applications.keys() {
         of_keys(name, declared, values, &mut problems);
-        problems.extend(retry_policy(name, kind, values));
     }
     of_keys(GLOBAL, declared, values, &mut problems);
     problems.extend(url_values.iter().filter_map(|value| of_url(value, declared, &names)));
@@ -52,7 +48,7 @@ pub(super) fn of_values(values: &Values, url_values: &[UrlValue], declared: &Dec
 fn of_url(value: &UrlValue, declared: &Declared, names: &BTreeSet<&str>) -> Option<String> {
     let (item, name) = (&value.item, &value.application);
     let Some(kind) = declared.applications.get(name) else {
-        let others = others(name, names);
+        let others = others(names);
         return Some(format!("{item} takes the URL of application {name}, which does not exist{others}"));
     };
     // Contract section 15.3. An unknown type may have one.
@@ -60,17 +56,6 @@ fn of_url(value: &UrlValue, declared: &Declared, names: &BTreeSet<&str>) -> Opti
     has_none.then(|| {
         let kind = kind.as_str();
         format!("{item} takes the URL of application {name}, which is of type {kind} and never has one")
-    })
-}
-
-/// Finds a retry policy where it has no effect: only messages of an event application are redelivered. An unknown type
-/// is not a problem.
-fn retry_policy(name: &str, kind: &ApplicationType, values: &Values) -> Option<String> {
-    let takes_one = matches!(kind, ApplicationType::Event | ApplicationType::Other(_));
-    let has_one = values.visible.contains_key(&Item::retry_policy(name, RETRY_STRATEGY));
-    (has_one && !takes_one).then(|| {
-        let kind = kind.as_str();
-        format!("application {name} takes no retryPolicy: it is of type {kind}, and only type event takes one")
     })
 }
 
@@ -87,7 +72,7 @@ fn of_keys(application: &str, declared: &Declared, values: &Values, problems: &m
                 format!("{place} declares {key} as {}, not as {}: move it to the other list", words[1], words[0])
             } else {
                 let all = declared.keys.keys().filter(own).map(|item| item.key.as_str()).collect();
-                format!("{place} has no key {key}{}", others(key, &all))
+                format!("{place} has no key {key}{}", others(&all))
             });
         }
     }
@@ -100,17 +85,12 @@ fn of_keys(application: &str, declared: &Declared, values: &Values, problems: &m
     }
 }
 
-/// Lists the names that exist, and suggests the most similar one.
-fn others(name: &str, names: &BTreeSet<&str>) -> String {
+/// Lists the names that exist.
+fn others(names: &BTreeSet<&str>) -> String {
     if names.is_empty() {
         return "; it has none".to_owned();
     }
-    let likeness = |other: &str| strsim::jaro_winkler(&name.to_lowercase(), &other.to_lowercase());
-    let like = names.iter().map(|other| (likeness(other), *other)).filter(|(likeness, _)| *likeness >= LIKENESS);
-    let meant = like.max_by(|(one, _), (other, _)| one.total_cmp(other));
-    let hint = meant.map(|(_, other)| format!(": did you mean {other}?")).unwrap_or_default();
-    let all = names.iter().copied().collect::<Vec<_>>().join(", ");
-    format!("{hint} (it has {all})")
+    format!(" (it has {})", names.iter().copied().collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]

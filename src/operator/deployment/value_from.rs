@@ -33,14 +33,3 @@ pub fn references(spec: &ConnectorDeploymentSpec) -> BTreeSet<Reference> {
     }
     named
 }
-
-/// Returns the note about these values with invisible characters at an end, if there are any.
-pub fn invisible_note(invisible: &[String]) -> Option<String> {
-    (!invisible.is_empty()).then(|| {
-        format!(
-            "Invisible characters at an end of the value are sent with it: {}. If they are not meant, write the value without \
-             them, for example with `printf %s` in place of `echo`, and files as UTF-8 without a byte order mark",
-            invisible.join(", ")
-        )
-    })
-}

@@ -1,7 +1,6 @@
 //! Reads the inputs of a project's reconcile: its credentials, and who names it. Changes and keeps nothing.
 
 use connect_api::Rate;
-use connect_api::api::DeploymentPaths;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::ResourceExt;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
@@ -10,7 +9,7 @@ use serde::Deserialize as _;
 
 use super::copy;
 use super::status::Users;
-use crate::crd::{self, ConnectProjectSpec, ConnectorDeployment, ConnectorStaged, CredentialsRef, ProjectRef};
+use crate::crd::{ConnectProjectSpec, ConnectorDeployment, ConnectorStaged, CredentialsRef, ProjectRef};
 use crate::operator::clients::served_crds;
 use crate::operator::cluster::initial_lists::PAGE;
 use crate::operator::cluster::objects::secret;
@@ -183,10 +182,6 @@ fn without_credentials(spec: &ConnectProjectSpec) -> Settings {
         api_url: spec.effective_api_url(),
         auth_url: spec.effective_auth_url(),
         project_key: spec.project_key.clone(),
-        deployment_paths: match spec.deployment_paths {
-            crd::DeploymentPaths::Project => DeploymentPaths::Project,
-            crd::DeploymentPaths::Unscoped => DeploymentPaths::Unscoped,
-        },
         client_id: String::new(),
         client_secret: SecretString::default(),
         scopes: None,

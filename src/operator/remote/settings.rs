@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use secrecy::{ExposeSecret, SecretString};
 
-use connect_api::api::DeploymentPaths;
 use connect_api::registry::StagedApi;
 use connect_api::{CommerceApi, ConnectApi, Rate};
 
@@ -17,8 +16,6 @@ pub struct Settings {
     pub auth_url: String,
     /// Key of the project.
     pub project_key: String,
-    /// Which form of path create and update use.
-    pub deployment_paths: DeploymentPaths,
     /// Id of the API client.
     pub client_id: String,
     /// Its secret.
@@ -32,20 +29,10 @@ pub struct Settings {
 impl PartialEq for Settings {
     fn eq(&self, other: &Self) -> bool {
         // Destructured, so that a new field cannot be forgotten.
-        let Self {
-            api_url,
-            auth_url,
-            project_key,
-            deployment_paths,
-            client_id,
-            client_secret,
-            scopes,
-            requests_per_second,
-        } = self;
+        let Self { api_url, auth_url, project_key, client_id, client_secret, scopes, requests_per_second } = self;
         *api_url == other.api_url
             && *auth_url == other.auth_url
             && *project_key == other.project_key
-            && *deployment_paths == other.deployment_paths
             && *client_id == other.client_id
             && client_secret.expose_secret() == other.client_secret.expose_secret()
             && *scopes == other.scopes

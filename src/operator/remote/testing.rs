@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use clock::{Clock, between, later};
-use connect_api::api::DeploymentPaths;
 use connect_api::api::{Answer, PageRequest};
 use connect_api::model::{
     Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Deployment, DeploymentDraft, Paged,
@@ -60,7 +59,6 @@ pub(super) fn settings(secret: &str, requests_per_second: u32) -> Settings {
         api_url: "http://connect.test".into(),
         auth_url: "http://auth.test".into(),
         project_key: "demo".into(),
-        deployment_paths: DeploymentPaths::Project,
         client_id: "client".into(),
         client_secret: secret.into(),
         scopes: None,

@@ -193,7 +193,7 @@ impl FromIterator<Item> for Names {
 }
 
 /// The values that the service returns, by their names: plain ones, schedules and the fields of retry policies (contract
-/// section 4.4). Values that comparisons ignore (`spec.driftIgnore`) are left out.
+/// section 4.4).
 pub type VisibleValues = BTreeMap<Item, String>;
 
 /// A visible value that the remote shows otherwise than it was sent.

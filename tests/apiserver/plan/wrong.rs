@@ -22,7 +22,7 @@ async fn what_the_operator_would_reject_is_reported_with_exit_code_1() {
             "a misspelt key",
             service(&json!([{"key": "LOG_LEVLE", "value": "a"}]), &token(SECRET)),
             "ConfigurationInvalid",
-            "did you mean LOG_LEVEL?",
+            "has no key LOG_LEVLE (it has ",
         ),
         (
             "a required value missing",

@@ -1,6 +1,6 @@
 //! What the operator reports to users and other workloads beside the conditions: outputs, Events, columns.
 
-use super::{Leaping, is, level, message, ready, status};
+use super::{Leaping, is, level, ready, status};
 use crate::patience::timeout_option;
 use crate::prelude::*;
 
@@ -44,27 +44,6 @@ async fn outputs_are_written_restored_and_deleted_with_the_resource() {
     let again: ConfigMap = shop.until_object("tax-outputs", "created again", right).await;
     assert_ne!(again.uid(), written.uid());
     assert_eq!(shop.sent(), [1, 0, 0]);
-}
-
-#[tokio::test]
-async fn outputs_are_written_under_the_chosen_keys() {
-    let shop = Leaping::open().await;
-    let keys = |application: &str| {
-        let keys = json!([{"key": "TAX_URL", "applicationName": application, "output": "URL"}]);
-        json!({"outputs": {"configMap": {"name": "tax-outputs", "keys": keys}}})
-    };
-    shop.apply_deployment(&keys("service")).await;
-    let live = shop.finish("Deployed").await;
-    let url = status(&live).applications[0].url.clone().expect("a service has a URL");
-    let expected = json!({"TAX_URL": url});
-    let right = |config_map: &ConfigMap| serde_json::to_value(&config_map.data).unwrap() == expected;
-    let _: ConfigMap = shop.until_object("tax-outputs", "the output", right).await;
-    shop.change(&json!({"spec": keys("servce")})).await;
-    let wrong = shop.until_reason("ConfigurationInvalid").await;
-    assert!(message(&wrong).contains("TAX_URL: application servce has no url"), "{}", message(&wrong));
-    shop.change(&json!({"spec": keys("service")})).await;
-    shop.until_reason("Deployed").await;
-    assert_eq!(shop.sent(), [1, 0, 0], "an output causes no redeploy");
 }
 
 #[tokio::test]

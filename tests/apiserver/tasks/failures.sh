@@ -11,7 +11,7 @@ connect-operator status broken | grep 'connect-operator redeploy deployment/brok
 connect-operator scaffold demo-connector --name tax --project shop > tax.yaml
 { cat tax.yaml; echo '  configurations: [{applicationName: service, standardConfiguration: [{key: LOG_LEVLE, value: info}]}]'; } > misspelt.yaml
 fails connect-operator plan -f misspelt.yaml
-grep 'did you mean LOG_LEVEL?' failed
+grep 'no key LOG_LEVLE (it has .*LOG_LEVEL' failed
 kubectl apply -f misspelt.yaml
 fails connect-operator wait tax --timeout "$PATIENCE"
 grep 'ConfigurationInvalid' failed

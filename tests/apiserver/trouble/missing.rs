@@ -113,7 +113,7 @@ async fn wrong_names_are_reported_together_with_what_is_missing() {
     lists.push(json!({"applicationName": "servcie"}));
     shop.sandbox.apply(&deployment).await.unwrap();
     let reported = shop.until_object(NAME, "all of it", |object: &ConnectorDeployment| {
-        let named = ["Secret tax", "no application servcie", "no key LOG_LEVLE: did you mean LOG_LEVEL?"];
+        let named = ["Secret tax", "no application servcie", "no key LOG_LEVLE (it has "];
         ready(object).1 == "SecretMissing" && named.iter().all(|word| message(object).contains(word))
     });
     let reported = reported.await;

@@ -40,7 +40,7 @@ async fn unusual_values_arrive_unchanged_and_one_that_is_no_text_is_not_sent() {
     }
     shop.until_reason("Deployed").await;
     let notes = shop.events("InvisibleCharacters").await;
-    let named = "service/API_TOKEN (secured) (U+FEFF at the start, line break at the end)";
+    let named = "sent with it: service/API_TOKEN (secured).";
     let [note] = &notes[..] else { panic!("one Event, of the value that has some: {notes:?}") };
     assert!(note.contains(named) && !note.contains("first-token"), "{notes:?}");
 }

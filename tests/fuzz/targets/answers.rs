@@ -31,7 +31,7 @@ pub(crate) fn records(data: &[u8]) {
         let again: Deployment = serde_json::from_slice(&written).expect("an encoded record can be decoded");
         assert_eq!(serde_json::to_vec(&again).expect("a record can be encoded"), written);
         let read = RecordRead { at: Timestamp::UNIX_EPOCH, record: Some(Arc::new(record)), key_held_by: None };
-        let Observation::Present(seen) = observe::observation(&read, &[].into()) else {
+        let Observation::Present(seen) = observe::observation(&read) else {
             panic!("an existing record is observed as present")
         };
         assert_eq!(seen.phase.is_busy(), again.status.is_busy(), "an unknown status counts as busy, on both sides");

@@ -146,10 +146,8 @@ impl Generator<'_, '_> {
     fn values(&mut self) -> VisibleValues {
         let value = self.bytes.one(&["1", "2", ""]);
         let schedule = self.bytes.one(&[None, Some("0 5 * * *")]).map(ToOwned::to_owned);
-        let ignored = self.bytes.one(&[None, Some("A"), Some("B")]);
-        let standard = [(Item::standard("service", "A"), value.to_owned())];
-        let standard = standard.into_iter().filter(|(item, _)| Some(item.key.as_str()) != ignored);
-        standard.chain(schedule.map(|schedule| (Item::schedule("service"), schedule))).collect()
+        let standard = self.bytes.flag().then(|| (Item::standard("service", "A"), value.to_owned()));
+        standard.into_iter().chain(schedule.map(|schedule| (Item::schedule("service"), schedule))).collect()
     }
 
     /// Returns the names of some values.

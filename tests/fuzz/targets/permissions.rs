@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use connect_operator::crd::{AllowedNamespaces, LabelOperator, LabelRequirement, NamespaceSelector, NamespacesFrom};
+use connect_operator::crd::{AllowedNamespaces, NamespacesFrom};
 use connect_operator::operator::cluster::permissions::{Changes, NamespacePermissions, Permission};
 use connect_operator::operator::object_ref::ObjectRef;
 use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 use kube::api::ObjectMeta;
 use kube::runtime::watcher::Event;
 
@@ -195,22 +196,24 @@ impl Model {
     }
 }
 
-/// Whether labels match a selector, as the Kubernetes documentation defines it. A selector without a requirement matches
-/// nothing.
-fn selects(selector: &NamespaceSelector, labels: &Labels) -> bool {
-    let NamespaceSelector { match_labels, match_expressions } = selector;
-    let equal = match_labels.iter().all(|(key, value)| labels.get(key) == Some(value));
-    let holds = |requirement: &LabelRequirement| {
+/// Whether labels match a selector, as the Kubernetes documentation defines it. A selector without a requirement, and one
+/// with a requirement that means nothing, match nothing.
+fn selects(selector: &LabelSelector, labels: &Labels) -> bool {
+    let LabelSelector { match_labels, match_expressions } = selector;
+    let mut equal = match_labels.iter().flatten();
+    let mut further = match_expressions.iter().flatten();
+    let holds = |requirement: &LabelSelectorRequirement| {
         let value = labels.get(&requirement.key);
-        let is_listed = value.is_some_and(|value| requirement.values.contains(value));
-        match requirement.operator {
-            LabelOperator::In => is_listed,
-            LabelOperator::NotIn => !is_listed,
-            LabelOperator::Exists => value.is_some(),
-            LabelOperator::DoesNotExist => value.is_none(),
+        match (requirement.operator.as_str(), &requirement.values) {
+            ("In", Some(values)) => value.is_some_and(|value| values.contains(value)),
+            ("NotIn", Some(values)) => !value.is_some_and(|value| values.contains(value)),
+            ("Exists", _) => value.is_some(),
+            ("DoesNotExist", _) => value.is_none(),
+            _ => false,
         }
     };
-    !(match_labels.is_empty() && match_expressions.is_empty()) && equal && match_expressions.iter().all(holds)
+    let is_empty = equal.clone().count() + further.clone().count() == 0;
+    !is_empty && equal.all(|(key, value)| labels.get(key) == Some(value)) && further.all(holds)
 }
 
 fn word(permission: &Permission) -> Granted {
@@ -238,20 +241,20 @@ fn labels(bytes: &mut Bytes<'_>) -> Labels {
 
 fn allowed(bytes: &mut Bytes<'_>) -> AllowedNamespaces {
     let names = NAMESPACES.into_iter().filter(|_| bytes.byte() % 4 == 1).map(str::to_owned).collect();
-    let selector = bytes.flag().then(|| NamespaceSelector {
-        match_labels: labels(bytes),
-        match_expressions: (0..bytes.byte() % 3).map(|_| requirement(bytes)).collect(),
+    let selector = bytes.flag().then(|| LabelSelector {
+        match_labels: bytes.flag().then(|| labels(bytes)),
+        match_expressions: Some((0..bytes.byte() % 3).map(|_| requirement(bytes)).collect()),
     });
     let from = [NamespacesFrom::None, NamespacesFrom::All, NamespacesFrom::Selector, NamespacesFrom::Names];
     AllowedNamespaces { from: bytes.one(&from), names, selector }
 }
 
-/// Any requirement, also one that the schema refuses: without values, or with values that mean nothing.
-fn requirement(bytes: &mut Bytes<'_>) -> LabelRequirement {
-    use LabelOperator::{DoesNotExist, Exists, In, NotIn};
-    LabelRequirement {
+/// Any requirement, also one that the schema refuses: without values, with values that mean nothing, or of another kind.
+fn requirement(bytes: &mut Bytes<'_>) -> LabelSelectorRequirement {
+    let values = VALUES.into_iter().filter(|_| bytes.flag()).map(str::to_owned).collect();
+    LabelSelectorRequirement {
         key: bytes.one(&KEYS).to_owned(),
-        operator: bytes.one(&[In, NotIn, Exists, DoesNotExist]),
-        values: VALUES.into_iter().filter(|_| bytes.flag()).map(str::to_owned).collect(),
+        operator: bytes.one(&["In", "NotIn", "Exists", "DoesNotExist", "Like"]).to_owned(),
+        values: bytes.flag().then_some(values),
     }
 }

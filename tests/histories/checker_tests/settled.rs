@@ -13,7 +13,7 @@ fn outputs() -> Key {
 fn the_checker_reports_outputs_that_are_not_what_the_record_shows() {
     let shape = Shape { outputs: true, ..Shape::default() };
     reports("another URL", Live(shape), "its outputs are", |it| {
-        it.edit(&outputs(), &json!({"data": {"url": "https://elsewhere.test"}}));
+        it.edit(&outputs(), &json!({"data": {"service.url": "https://elsewhere.test"}}));
     });
     reports("one more key", Live(shape), "its outputs are", |it| {
         it.edit(&outputs(), &json!({"data": {"former": "https://former.test"}}));

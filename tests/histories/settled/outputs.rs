@@ -1,7 +1,6 @@
 //! The ConfigMap of `spec.outputs`: it has what the record of the deployment shows, and belongs to the resource.
 
 use connect_api::model::Deployment;
-use connect_operator::crd::Output;
 use kube::ResourceExt;
 
 use crate::prelude::*;
@@ -9,16 +8,11 @@ use crate::prelude::*;
 /// Returns how the ConfigMap differs from what the spec asks for; `None`: not at all, or it asks for none.
 pub(super) fn unwritten(cluster: &Cluster, object: &ConnectorDeployment, record: &Deployment) -> Option<String> {
     let wanted = &object.spec.outputs.as_ref()?.config_map;
-    let shown = |application: &str, output: Output| {
-        let mut applications = record.applications.iter();
-        let of = applications.find(|shown| shown.application_name == application)?;
-        let value = if output == Output::Url { &of.url } else { &of.topic };
-        value.clone()
-    };
-    assert!(!wanted.keys.is_empty(), "histories name each output");
-    let keys = wanted.keys.iter();
-    let due: BTreeMap<_, _> =
-        keys.filter_map(|named| Some((&named.key, shown(&named.application_name, named.output)?))).collect();
+    let mut due = BTreeMap::new();
+    for it in &record.applications {
+        due.extend(it.url.iter().map(|url| (format!("{}.url", it.application_name), url)));
+        due.extend(it.topic.iter().map(|topic| (format!("{}.topic", it.application_name), topic)));
+    }
     let key = Key::new(Kind::ConfigMap, &object.namespace().unwrap_or_default(), &wanted.name);
     let Some(stored) = cluster.get(&key) else { return Some("the ConfigMap of its outputs does not exist".to_owned()) };
     if stored["data"] != json!(due) {

@@ -10,7 +10,7 @@ use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
 use clock::Clock;
 use connect_api::action::{Action, ActionMethod, ExtraHeader};
-use connect_api::api::{DeploymentPaths, Selector};
+use connect_api::api::Selector;
 use connect_api::hosts::{AllowedHosts, Endpoint};
 use connect_api::http::{ActionClient, Authorities, Credentials, HttpConnect, Limits, Settings};
 use connect_api::model::DeploymentDraft;
@@ -193,7 +193,6 @@ pub(crate) fn settings(api_url: &str, auth_url: &str) -> Settings {
         api_url: endpoint(api_url),
         auth_url: endpoint(auth_url),
         project_key: "demo".to_owned(),
-        deployment_paths: DeploymentPaths::Project,
         credentials: Credentials {
             client_id: "dev-client".to_owned(),
             client_secret: CLIENT_SECRET.into(),

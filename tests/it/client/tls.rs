@@ -69,33 +69,3 @@ fn invalid_extra_certificates_are_refused() {
     let missing = Authorities::with(Some("/nowhere/ca.crt".as_ref())).expect_err("there is no such file").to_string();
     assert!(missing.contains("/nowhere/ca.crt"), "{missing}");
 }
-
-async fn call(client: &HttpConnect) -> Result<(), String> {
-    let found = client.deployment(&Selector::Id("42".to_owned())).await;
-    found.map(|found| assert!(found.is_some())).map_err(|error| error.message)
-}
-
-#[tokio::test]
-async fn certificates_that_are_replaced_count_at_once_for_clients_that_exist() {
-    let (first, first_pem) = tls_remote().await;
-    let (second, second_pem) = tls_remote().await;
-    let (file, authorities) = authorities(&first_pem);
-    let authorities = authorities.expect("certificates");
-    let [of_first, of_second] = [&first, &second].map(|remote| tls_client(remote, &authorities));
-    call(&of_first).await.expect("a trusted server");
-    let replace = |content: &[u8]| std::fs::write(file.path(), content).expect("it can be written");
-    for (case, content, trusted) in [
-        ("as before", Some(first_pem.clone()), false),
-        ("not a certificate: those from before count", Some(b"nothing".to_vec()), false),
-        ("both, as in a rotation", Some([first_pem, second_pem.clone()].concat()), true),
-        ("the new one only", Some(second_pem), true),
-        ("removed: those from before count", None, true),
-    ] {
-        match content {
-            Some(content) => replace(&content),
-            None => std::fs::remove_file(file.path()).expect("it exists"),
-        }
-        let outcome = call(&of_second).await;
-        assert_eq!(outcome.is_ok(), trusted, "{case}: {outcome:?}");
-    }
-}

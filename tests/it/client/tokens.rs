@@ -165,17 +165,11 @@ async fn refused_credentials_are_one_attempt_for_all_who_wait() {
 
 #[tokio::test]
 async fn refused_credentials_with_invisible_characters_are_named_without_their_values() {
-    let hint = "Invisible characters are sent with the";
+    let hint = "begins or ends with white space or a byte order mark";
     for (case, client_id, client_secret, expected) in [
         ("none", "client", "the-secret", vec![]),
-        ("a byte order mark", "client", "\u{feff}the-secret", vec!["client secret: U+FEFF at the start"]),
-        ("zero width", "client\u{200b}", "the-secret", vec!["client id: U+200B at the end"]),
-        (
-            "both",
-            "\u{2060}client",
-            "the-secret\n",
-            vec!["client id: U+2060 at the start", "client secret: line break at the end"],
-        ),
+        ("a byte order mark", "client", "\u{feff}the-secret", vec!["client secret"]),
+        ("both", " client", "the-secret\n", vec!["client id", "client secret"]),
     ] {
         let refuses =
             later(|_| json_answer(401, &json!({"error": "invalid_client", "error_description": "no: the-secret"})));
@@ -187,7 +181,7 @@ async fn refused_credentials_with_invisible_characters_are_named_without_their_v
         let message = api.deployment(&id()).await.expect_err(case).message;
         assert_eq!(message.matches(hint).count(), expected.len(), "{case}: {message}");
         for part in expected {
-            assert!(message.contains(&format!("{hint} {part}")), "{case}: {message}");
+            assert!(message.contains(&format!("The {part} {hint}")), "{case}: {message}");
         }
         assert!(!message.contains("the-secret"), "{case}: {message}");
     }

@@ -35,7 +35,7 @@ impl Pair {
 
 #[tokio::test]
 async fn a_staged_connector_is_previewed_certified_found_and_discarded() {
-    let pair = Pair::start(DeploymentPaths::Project).await;
+    let pair = Pair::start().await;
     let (client, key) = (&pair.client, Selector::Key("mine".into()));
     assert!(client.staged(&key).await.expect("an answer").is_none(), "it does not exist yet");
     let created = client.stage(&staged("mine", "1.0.0"), no_hurry()).await.expect("it is created");
@@ -74,7 +74,7 @@ async fn a_staged_connector_is_previewed_certified_found_and_discarded() {
 
 #[tokio::test]
 async fn refusals_of_the_registry_reach_the_client_with_their_codes() {
-    let pair = Pair::start(DeploymentPaths::Project).await;
+    let pair = Pair::start().await;
     let client = &pair.client;
     let created = client.stage(&staged("mine", "1.0.0"), no_hurry()).await.expect("it is created");
     for (key, tag, status, code) in [
@@ -105,7 +105,7 @@ async fn all_of_a_large_registry_that_lists_can_reach_is_read() {
         (0..10_600).map(|number| json!({"key": format!("many-{number:05}"), "name": "Many"})).collect();
     let catalogue = Catalogue::parse(&json!({"connectors": connectors}).to_string()).expect("it is a catalogue");
     let options = Options { catalogue: Catalogue::built_in().and(catalogue), ..Options::default() };
-    let pair = Pair::with(DeploymentPaths::Project, options).await;
+    let pair = Pair::with(options).await;
     let query = vec![("text", "many".to_owned())];
     let found: Vec<Connector> = paging::connectors(&pair.client, &query).try_collect().await.expect("pages");
     assert_eq!(found.len(), 10_500);

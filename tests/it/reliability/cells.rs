@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use clock::{Clock, between};
-use connect_api::api::{ConnectApi, DeploymentPaths, PageRequest, Selector};
+use connect_api::api::{ConnectApi, PageRequest, Selector};
 use connect_api::model::DeploymentStatus;
 use connect_api::{ApiError, http::HttpConnect};
 use connect_operator::operator::deployment::act;
@@ -30,7 +30,6 @@ pub(super) enum Operation {
     ById,
     ByKey,
     Create,
-    CreateUnscoped,
     Redeploy,
     Undeploy,
     ConnectorById,
@@ -45,12 +44,11 @@ pub(super) enum Operation {
 
 impl Operation {
     /// Each with its name in the contract, or `token`.
-    pub(super) const ALL: [(Self, &str); 13] = [
+    pub(super) const ALL: [(Self, &str); 12] = [
         (Self::List, "queryDeployments"),
         (Self::ById, "getDeploymentById"),
         (Self::ByKey, "getDeploymentByKey"),
         (Self::Create, "createDeployment"),
-        (Self::CreateUnscoped, "createDeploymentUnscoped"),
         (Self::Redeploy, "updateDeploymentById"),
         (Self::Undeploy, "deleteDeploymentById"),
         (Self::ConnectorById, "getConnectorById"),
@@ -129,7 +127,7 @@ pub(super) struct Cell {
 pub(super) async fn cell(operation: Operation, fault: &Fault) -> Cell {
     let clock = Clock::stepped(START.parse().unwrap());
     let kind = match operation {
-        Operation::Create | Operation::CreateUnscoped => OperationType::Create,
+        Operation::Create => OperationType::Create,
         Operation::Redeploy | Operation::TokenToChange => OperationType::Redeploy,
         Operation::Undeploy => OperationType::Undeploy,
         _ => return at_a_standstill(&clock, Box::pin(read(operation, clock.clone(), fault))).await,
@@ -163,7 +161,7 @@ async fn come_right(desk: &mut Desk, fault: &Fault) {
 }
 
 async fn read(operation: Operation, clock: Clock, fault: &Fault) -> Cell {
-    let mut desk = Desk::live(DeploymentPaths::Project, clock, fault).await;
+    let mut desk = Desk::live(clock, fault).await;
     let (id, key) = (Selector::Id(desk.id()), Selector::Key(desk.identity.key.clone()));
     let connector = desk.client.connector(&Selector::Key("demo-connector".into())).await.unwrap().unwrap();
     let staged = desk.client.staged(&Selector::Key("demo-staged".into())).await.unwrap().unwrap();
@@ -198,15 +196,9 @@ fn found<T>(answer: Result<Option<T>, ApiError>) -> Result<bool, ApiError> {
 
 /// Begins a change, makes its call fail, and follows it to its end: it happened once, whatever the fault.
 async fn change(operation: Operation, kind: OperationType, clock: Clock, fault: &Fault) -> Cell {
-    let paths = match operation {
-        Operation::CreateUnscoped => DeploymentPaths::Unscoped,
-        _ => DeploymentPaths::Project,
-    };
     let mut desk = match kind {
-        OperationType::Create => Desk::new(paths, clock, fault).await,
-        OperationType::Redeploy | OperationType::Undeploy | OperationType::Recreate => {
-            Desk::live(paths, clock, fault).await
-        }
+        OperationType::Create => Desk::new(clock, fault).await,
+        OperationType::Redeploy | OperationType::Undeploy | OperationType::Recreate => Desk::live(clock, fault).await,
     };
     match kind {
         OperationType::Create => {}

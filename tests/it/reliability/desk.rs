@@ -1,7 +1,7 @@
 //! One resource as its controller handles it, with the real client over real sockets, the circuit breaker of its
 //! project, `decide` and `act`, but without a cluster: the persisted state is kept here.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::pin;
@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clock::{Clock, between};
-use connect_api::api::DeploymentPaths;
 use connect_api::client_context::ClientContext;
 use connect_api::http::{self, HttpConnect, Limits};
 use connect_api::model::Deployment;
@@ -129,28 +128,19 @@ pub(super) struct Desk {
 
 impl Desk {
     /// Creates a project that answers, and a resource without any operation.
-    pub(super) async fn new(paths: DeploymentPaths, clock: Clock, fault: &Fault) -> Self {
+    pub(super) async fn new(clock: Clock, fault: &Fault) -> Self {
         // Only a server that is restarted needs a state file.
         let folder = matches!(fault.how, How::Refused).then(|| tempfile::tempdir().unwrap());
         let state_file = folder.as_ref().map(|folder| folder.path().join("state.json"));
-        Self {
-            _folder: folder,
-            ..Self::within(limits(fault.takes_time()), paths, state_file, clock.clone(), clock).await
-        }
+        Self { _folder: folder, ..Self::within(limits(fault.takes_time()), state_file, clock.clone(), clock).await }
     }
 
     /// Creates the same with a remote whose clock is independent.
     pub(super) async fn with_clocks(clock: Clock, theirs: Clock) -> Self {
-        Self::within(limits(false), DeploymentPaths::Project, None, clock, theirs).await
+        Self::within(limits(false), None, clock, theirs).await
     }
 
-    async fn within(
-        limits: Limits,
-        paths: DeploymentPaths,
-        state_file: Option<PathBuf>,
-        clock: Clock,
-        theirs: Clock,
-    ) -> Self {
+    async fn within(limits: Limits, state_file: Option<PathBuf>, clock: Clock, theirs: Clock) -> Self {
         let options = Options {
             deploy_duration: DEPLOY_DURATION,
             token_lifetime: TOKEN_LIFETIME,
@@ -161,7 +151,7 @@ impl Desk {
         // Nobody else gets the port while it refuses connections.
         let listener = TcpListener::from_std(addresses::listener()).unwrap();
         let dev = DevServer::start_on(listener, options.clone(), theirs).await.unwrap();
-        let settings = http::Settings { deployment_paths: paths, limits, ..settings(&dev.url(), &dev.url()) };
+        let settings = http::Settings { limits, ..settings(&dev.url(), &dev.url()) };
         let client = Arc::new(HttpConnect::new(settings, ClientContext::plain(clock.clone())).unwrap());
         let (enqueue, _) = unbounded_channel();
         let metrics = Metrics::new(clock.now());
@@ -170,7 +160,6 @@ impl Desk {
             api_url: dev.url(),
             auth_url: dev.url(),
             project_key: "demo".into(),
-            deployment_paths: paths,
             client_id: "dev-client".into(),
             client_secret: "dev-secret".into(),
             scopes: None,
@@ -206,8 +195,8 @@ impl Desk {
     }
 
     /// Creates the same, with a live deployment.
-    pub(super) async fn live(paths: DeploymentPaths, clock: Clock, fault: &Fault) -> Self {
-        let mut desk = Self::new(paths, clock, fault).await;
+    pub(super) async fn live(clock: Clock, fault: &Fault) -> Self {
+        let mut desk = Self::new(clock, fault).await;
         desk.follow_to_the_end().await;
         desk
     }
@@ -265,7 +254,7 @@ impl Desk {
         let wanted = self.wanted(&desired);
         let target = target(&self.object, None).expect("the connector is named by its key");
         let intent = intent(&self.object, &self.identity, Some(&target), None);
-        let observation = observe::observation(&looked, &std::collections::BTreeSet::new());
+        let observation = observe::observation(&looked);
         let decision = decide(&Input {
             persisted: &self.persisted,
             intent: &intent,
@@ -355,7 +344,7 @@ impl Desk {
     }
 
     fn wanted(&self, desired: &Desired) -> DesiredPayload {
-        desired.wanted(&self.digest_key, &BTreeSet::new())
+        desired.wanted(&self.digest_key)
     }
 }
 

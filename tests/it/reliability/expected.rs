@@ -52,7 +52,7 @@ pub(super) fn expected(operation: Operation, fault: &Fault) -> Cell {
         Operation::List | Operation::ById | Operation::ByKey | Operation::TokenToLook => look(operation, says),
         Operation::ConnectorById | Operation::ConnectorByKey => Cell { closed: None, ..aside(says) },
         Operation::StagedById | Operation::StagedByKey => aside(says),
-        Operation::Create | Operation::CreateUnscoped => change(operation, Reason::Creating, says),
+        Operation::Create => change(operation, Reason::Creating, says),
         Operation::Redeploy => change(operation, Reason::Redeploying, says),
         Operation::TokenToChange => without_a_token(says),
         Operation::Undeploy => change(operation, Reason::Undeploying, says),

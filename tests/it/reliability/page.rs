@@ -11,7 +11,7 @@ use super::cells::{Cell, Closed, Knows, Operation, Pause};
 /// The tables, each with its operations. What is continued without has no table: nothing follows from it.
 const TABLES: [(&str, &[Operation]); 5] = [
     ("look", &[Operation::List, Operation::ById, Operation::ByKey]),
-    ("create", &[Operation::Create, Operation::CreateUnscoped]),
+    ("create", &[Operation::Create]),
     ("redeploy", &[Operation::Redeploy]),
     ("undeploy", &[Operation::Undeploy]),
     ("token", &[Operation::TokenToChange]),

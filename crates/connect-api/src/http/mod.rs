@@ -39,7 +39,7 @@ pub use trust::Authorities;
 use self::call::Call;
 use self::token::Tokens;
 use self::wire::Wire;
-use super::api::{Answer, ConnectApi, DeploymentPaths, PageRequest, Selector};
+use super::api::{Answer, ConnectApi, PageRequest, Selector};
 use super::error::{ApiError, Failure};
 use super::model::{
     Connector, ConnectorStaged, Deployment, DeploymentDraft, DeploymentUpdate, DeploymentUpdateAction, Paged,
@@ -134,12 +134,8 @@ impl ConnectApi for HttpConnect {
     }
 
     fn create<'a>(&'a self, draft: &'a DeploymentDraft, send_before: Timestamp) -> Answer<'a, Deployment> {
-        let operation = match self.settings.deployment_paths {
-            DeploymentPaths::Project => "createDeployment",
-            DeploymentPaths::Unscoped => "createDeploymentUnscoped",
-        };
         let secrets = draft.secured_values().map(ExposeSecret::expose_secret).collect();
-        Box::pin(self.one(Call { secrets, ..self.post(operation, "", draft, send_before) }))
+        Box::pin(self.one(Call { secrets, ..self.post("createDeployment", "", draft, send_before) }))
     }
 
     fn redeploy<'a>(
@@ -149,11 +145,7 @@ impl ConnectApi for HttpConnect {
         action: &'a RedeployAction,
         send_before: Timestamp,
     ) -> Answer<'a, Option<Deployment>> {
-        let by_key = match self.settings.deployment_paths {
-            DeploymentPaths::Project => "updateDeploymentByKey",
-            DeploymentPaths::Unscoped => "updateDeploymentByKeyUnscoped",
-        };
-        let operation = selector.operation("updateDeploymentById", by_key);
+        let operation = selector.operation("updateDeploymentById", "updateDeploymentByKey");
         let update = DeploymentUpdate { version, actions: vec![DeploymentUpdateAction::Redeploy(action.clone())] };
         let secrets = action.secured_values().map(ExposeSecret::expose_secret).collect();
         Box::pin(self.maybe(Call { secrets, ..self.post(operation, selector.name(), &update, send_before) }))

@@ -6,7 +6,6 @@ use secrecy::SecretString;
 
 use super::trust::Authorities;
 use crate::Rate;
-use crate::api::DeploymentPaths;
 use crate::hosts::Endpoint;
 
 /// A project of the Connect API and how to call it.
@@ -18,8 +17,6 @@ pub struct Settings {
     pub auth_url: Endpoint,
     /// The project key.
     pub project_key: String,
-    /// Which path variant create and update-by-key use.
-    pub deployment_paths: DeploymentPaths,
     /// Credentials of the API client.
     pub credentials: Credentials,
     /// Maximum number of requests to the API per second; token requests do not count.

@@ -19,7 +19,7 @@ use super::wire::{Reply, Wire};
 use crate::error::{ApiError, Failure};
 use crate::mask::Masker;
 use crate::observer::TokenEnd;
-use crate::text::invisible_ends;
+use crate::text::has_invisible_ends;
 use clock::Clock;
 
 /// A token is renewed this long before it expires, or a tenth of its lifetime before, whichever is shorter.
@@ -196,12 +196,10 @@ impl Tokens {
             ("client secret", client_secret.expose_secret()),
             ("scopes", scopes.as_deref().unwrap_or_default()),
         ];
-        all.into_iter().filter_map(|(name, value)| Some((name, invisible_ends(value)?))).fold(
-            message,
-            |message, (name, ends)| {
-                format!("{}. Invisible characters are sent with the {name}: {ends}", message.trim_end_matches('.'))
-            },
-        )
+        all.into_iter().filter(|(_, value)| has_invisible_ends(value)).fold(message, |message, (name, _)| {
+            let message = message.trim_end_matches('.');
+            format!("{message}. The {name} begins or ends with white space or a byte order mark, which is sent with it")
+        })
     }
 
     fn masker(&self) -> Masker {

@@ -23,92 +23,9 @@ const LITERAL_BREAKS: &[&str] = &["\\n", "\\r"];
 /// secret, so that `a/b&c` hides `a/b` as a whole.
 const FINER: &[&[&str]] = &[&["|", "\\n", "\\r"], &["&"], &["?"], &["/"]];
 
-/// Lowercase words that commonly appear next to secrets: URL schemes and paths, member names, and words of service
-/// accounts and connection strings.
-const COMMON: &[&str] = &[
-    "access",
-    "account",
-    "accountkey",
-    "accountname",
-    "accounts",
-    "address",
-    "allowed",
-    "amqp",
-    "application",
-    "authorization",
-    "basic",
-    "bearer",
-    "begin",
-    "callback",
-    "carts",
-    "certificate",
-    "client",
-    "com",
-    "commercetools",
-    "config",
-    "connect",
-    "connection",
-    "content",
-    "credentials",
-    "customers",
-    "database",
-    "default",
-    "defaultendpointsprotocol",
-    "deployed",
-    "deployment",
-    "digest",
-    "disabled",
-    "enabled",
-    "encrypted",
-    "endpoint",
-    "endpointsuffix",
-    "error",
-    "events",
-    "extensions",
-    "failed",
-    "false",
-    "functions",
-    "google",
-    "header",
-    "hooks",
-    "https",
-    "invalid",
-    "localhost",
-    "messages",
-    "mongodb",
-    "mysql",
-    "notifications",
-    "object",
-    "orders",
-    "password",
-    "payments",
-    "postgres",
-    "postgresql",
-    "private",
-    "production",
-    "products",
-    "project",
-    "projects",
-    "public",
-    "request",
-    "response",
-    "sandbox",
-    "secret",
-    "secrets",
-    "server",
-    "service",
-    "service_account",
-    "services",
-    "string",
-    "subscriptions",
-    "token",
-    "undefined",
-    "unknown",
-    "user",
-    "username",
-    "webhook",
-    "webhooks",
-];
+/// Lowercase words that commonly appear next to secrets, one a line: URL schemes and paths, member names, and words of
+/// service accounts and connection strings.
+const COMMON: &str = include_str!("common.txt");
 
 /// The secret parts of values.
 #[derive(Default)]
@@ -258,5 +175,5 @@ fn is_name(piece: &str, after: &str) -> bool {
 
 fn is_common(word: &str) -> bool {
     let word = word.trim_matches(|letter: char| !letter.is_alphanumeric());
-    word.is_empty() || COMMON.contains(&word.to_ascii_lowercase().as_str())
+    word.is_empty() || COMMON.lines().any(|common| word.eq_ignore_ascii_case(common))
 }

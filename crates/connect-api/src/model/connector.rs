@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{ApplicationType, IntegrationType};
-use crate::lenient::{nullable, usable, whole};
+use crate::lenient::{nullable, usable};
 
 /// A published connector (contract section 4.2).
 #[serde_with::skip_serializing_none]
@@ -70,7 +70,6 @@ pub struct Creator {
     /// Address of the logo.
     pub logo_url: Option<String>,
     /// Number of contributors.
-    #[serde(default, deserialize_with = "whole")]
     pub no_of_contributors: Option<i64>,
     /// Address of the support site.
     pub support_url: Option<String>,

@@ -10,7 +10,7 @@ use super::super::applications;
 use super::super::decide::{self, DesiredPayload};
 use super::super::declared::Declared;
 use super::super::desired::{self, Desired};
-use super::super::intent::{self, Target};
+use super::super::intent::Target;
 use super::super::observe::{self, RecordRead};
 use super::super::persisted::{Observation, ObservedDeployment, PersistedState};
 use super::super::registered::{Registered, undeclared};
@@ -102,7 +102,7 @@ impl Reconciler<'_> {
             target,
             declared: None,
             urls: None,
-            observation: observe::observation(&read, &intent::ignored(&self.object)),
+            observation: observe::observation(&read),
             read,
             verified: None,
         };
@@ -137,12 +137,11 @@ impl Reconciler<'_> {
         let urls = application_urls::urls(record, &persisted);
         desired.resolve(&urls);
         inputs.urls = Some(desired.used(urls));
-        inputs.payload = Some(desired.wanted(&self.digests(), &intent::ignored(&self.object)));
+        inputs.payload = Some(desired.wanted(&self.digests()));
         inputs.masker = Masker::new(desired.values.secured.values().map(ExposeSecret::expose_secret));
         // Rule 14.
         self.report_once(EventType::Normal, EventReason::KeysNotSent, desired.not_sent_note());
-        let invisible = value_from::invisible_note(&desired.invisible());
-        self.report_once(EventType::Warning, EventReason::InvisibleCharacters, invisible);
+        self.report_once(EventType::Warning, EventReason::InvisibleCharacters, desired.invisible_note());
         inputs.desired = Ok(desired);
         Ok(inputs)
     }

@@ -7,7 +7,7 @@ use super::super::decide::{self, Decision, DesiredPayload, Outcome};
 use super::super::declared::{Declared, DeclaredKey};
 use super::super::persisted::PersistedState;
 use super::super::status::{self, Comparison, DeploymentFacts, Newer, Release, Texts};
-use super::super::{desired, intent, observe, value_from};
+use super::super::{desired, observe, value_from};
 use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use crate::crd::{ManagementPolicy, UpdatePolicy};
 use crate::names;
@@ -143,7 +143,7 @@ impl Reconciler<'_> {
         let desired = desired::from_spec(spec, &contents, declared.as_ref()).ok();
         let wanted = desired.map(|mut desired| {
             desired.resolve(&persisted.urls);
-            desired.wanted(&self.digests(), &intent::ignored(&self.object))
+            desired.wanted(&self.digests())
         });
         let same =
             wanted.zip(persisted.applied.as_ref()).is_some_and(|(wanted, applied)| decide::holds(applied, &wanted));

@@ -136,11 +136,11 @@ fn a_lost_response_to_a_change_of_secured_values_leaves_them_unverified() {
 }
 
 #[test]
-fn a_change_of_ignored_values_only_proves_nothing() {
-    let ignored = redeploying().moved(60, "2").with(|it| it.operation().changes_visible = false);
+fn a_change_of_secured_values_only_proves_nothing() {
+    let secured = redeploying().moved(60, "2").with(|it| it.operation().changes_visible = false);
     let more = redeploying().moved(60, "2").seeing(|seen| seen.values = visible(&[("A", "2"), ("B", "9")]));
     check(vec![
-        ("only ignored values change", ignored, WAITS),
+        ("only secured values change", secured, WAITS),
         ("it changes values that count", redeploying().moved(60, "2"), RUNS),
         ("visible values that were not sent prove nothing", more, RUNS),
     ]);

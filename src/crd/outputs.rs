@@ -12,9 +12,8 @@ use super::schema;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Outputs {
-    /// ConfigMap in the same namespace that the operator creates and updates. One of somebody else with other
-    /// content is not overwritten, and the resource reports OutputConflict. The operator needs permission to write
-    /// ConfigMaps; without it, the resource reports KubernetesError.
+    /// ConfigMap in the same namespace that the operator creates and updates. One of somebody else with other content
+    /// is not overwritten. The operator needs permission to write ConfigMaps.
     pub config_map: OutputConfigMap,
 }
 

@@ -39,7 +39,7 @@ lint:
     cargo clippy --locked --package connect-operator --no-default-features -- -D warnings
     cargo clippy --locked --package connect-operator-benches --all-targets -- -D warnings
 
-# Rewrite what is generated (crds/, tables of the pages, the CRDs and README of the chart, deploy/); review the diff.
+# Rewrite what is generated (crds/, tables of the pages, the CRDs and the schema of the chart, deploy/); review the diff.
 golden:
     UPDATE_GOLDEN=1 cargo test --test it -- crds documentation chart
 

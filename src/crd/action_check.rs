@@ -63,8 +63,8 @@ pub struct ActionCheckSpec {
     pub frontend: Frontend,
     /// Action to call.
     pub action: ActionName,
-    /// HTTP method of the call. GET only reads and is sent again at every interval. POST and PUT write and are sent at
-    /// most once for each change of this spec, or each time that the deployment in deploymentRef is applied.
+    /// HTTP method of the call. GET is sent again at every interval, POST and PUT at most once for each change of this
+    /// spec, or of the deployment in deploymentRef.
     pub method: ActionCheckMethod,
     /// Locale to send with the call. Example: en-GB.
     #[schemars(length(min = 1, max = 64), regex(pattern = r"^[\x21-\x7E]+$"))]
@@ -108,10 +108,9 @@ pub struct Expectation {
     /// Expected HTTP status. Default: any from 200 to 299.
     #[schemars(range(min = 100, max = 599))]
     pub status: Option<u16>,
-    /// JSON that the body of the response must contain, in a string; 4096 characters and 64 elements of arrays at most. An
-    /// object must have each member that is given, with a value that contains the given one. An array must have, for each
-    /// element that is given, one that contains it, in any order. Other values must be equal; numbers are compared by
-    /// value. Example: '{"lineItems": [{"variant": {"sku": "A1"}}]}'.
+    /// JSON that the body of the response must contain, in a string; 4096 characters and 64 elements of arrays at most.
+    /// An object must have at least these members, and an array these elements, in any order. Example: '{"lineItems":
+    /// [{"variant": {"sku": "A1"}}]}'.
     #[schemars(length(min = 1, max = 4096))]
     pub body: Option<String>,
 }
@@ -185,7 +184,7 @@ pub struct CheckHeader {
     /// at most. Exactly one of value and valueFrom must be set.
     #[schemars(length(min = 1, max = 4096), regex(pattern = r"^[\x21-\x7E]([\x20-\x7E]*[\x21-\x7E])?$"))]
     pub value: Option<String>,
-    /// Source of the value. Exactly one of value and valueFrom must be set.
+    /// Source of the value, instead of value.
     pub value_from: Option<HeaderSource>,
 }
 
@@ -204,8 +203,7 @@ pub struct HeaderSource {
 pub struct ActionCheckStatus {
     /// The metadata.generation that this status describes. -1: the operator has not observed the object yet.
     pub observed_generation: i64,
-    /// Conditions of the check. Always present: Ready (the action responded as expected). Present only while
-    /// true: Reconciling (the operator is working or waiting), Stalled (a user must act) and Suspended (spec.suspend).
+    /// Conditions of the check. Always present: Ready. Present only while true: Reconciling, Stalled and Suspended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions_of_one_generation")]
     pub conditions: Vec<Condition>,
@@ -214,7 +212,7 @@ pub struct ActionCheckStatus {
     /// Last value of the annotation connect-operator.io/rerun-requested-at that was handled.
     #[schemars(length(max = 256))]
     pub handled_rerun_request: Option<String>,
-    /// What the operator remembers of the last call. Not part of the API: do not read it, and do not change it.
+    /// State of the operator. Not part of the API: its format may change with any version.
     #[schemars(length(max = STATE_LENGTH))]
     pub state: Option<String>,
 }

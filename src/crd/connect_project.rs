@@ -56,8 +56,8 @@ pub struct ConnectProjectSpec {
     /// Default: https://connect.{region}.commercetools.com. Example, for a dev server: http://127.0.0.1:8787.
     #[schemars(length(max = 2048), regex(pattern = schema::URL_PATTERN))]
     pub api_url: Option<String>,
-    /// Base URL of the authorization service, without a trailing slash and without /oauth/token.
-    /// Default: https://auth.{region}.commercetools.com. Example, for a dev server: http://127.0.0.1:8787.
+    /// Base URL of the authorization service, without a trailing slash and without /oauth/token. Default:
+    /// https://auth.{region}.commercetools.com.
     #[schemars(length(max = 2048), regex(pattern = schema::URL_PATTERN))]
     pub auth_url: Option<String>,
     /// HTTP API of the project, which is called only for ConnectorDeployments with verify. Default: that of the region, with
@@ -73,8 +73,8 @@ pub struct ConnectProjectSpec {
     #[schemars(length(max = 64), inner(length(min = 1, max = 256), regex(pattern = schema::SCOPE_PATTERN)))]
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
     pub scopes: Vec<String>,
-    /// Maximum number of requests per second to this project: 1 to 1000. At a low rate, few resources of
-    /// the project are reconciled at once. The calls of several ConnectProjects that name the same project add up. Default: 10.
+    /// Maximum number of requests per second to this project: 1 to 1000. The calls of several ConnectProjects that name
+    /// the same project add up. Default: 10.
     #[serde(default = "default_requests_per_second", skip_serializing_if = "is_default_requests_per_second")]
     #[schemars(range(min = 1, max = 1000))]
     pub requests_per_second: u32,
@@ -113,8 +113,7 @@ impl ConnectProjectSpec {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HttpApi {
-    /// Base URL, without a trailing slash. Default: https://api.{region}.commercetools.com. Example, for a dev server:
-    /// http://127.0.0.1:8787.
+    /// Base URL, without a trailing slash. Default: https://api.{region}.commercetools.com.
     #[schemars(length(max = 2048), regex(pattern = schema::URL_PATTERN))]
     pub url: Option<String>,
     /// Secret that holds the API client, in the same namespace as that of the project's credentialsSecretRef. The client
@@ -169,8 +168,7 @@ fn is_default_requests_per_second(value: &u32) -> bool {
 pub struct ConnectProjectStatus {
     /// The metadata.generation that this status describes. -1: the operator has not observed the object yet.
     pub observed_generation: i64,
-    /// Conditions of the project. Always present: Ready (the project responds with these credentials). Present only
-    /// while true: Reconciling (the operator is working or waiting) and Stalled (a user must act).
+    /// Conditions of the project. Always present: Ready. Present only while true: Reconciling and Stalled.
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
     /// Identity of the remote project.

@@ -102,7 +102,7 @@ pub struct StandardValue {
     /// must be set.
     #[schemars(length(max = 32768))]
     pub value: Option<String>,
-    /// Source of the value. Exactly one of value and valueFrom must be set.
+    /// Source of the value, instead of value.
     pub value_from: Option<StandardValueSource>,
 }
 
@@ -113,11 +113,10 @@ pub struct StandardValue {
 #[x_kube(validation = Rule::new("has(self.configMapKeyRef) != has(self.applicationUrl)")
     .message("give exactly one of configMapKeyRef and applicationUrl"))]
 pub struct StandardValueSource {
-    /// Key of a ConfigMap in the same namespace. Exactly one of configMapKeyRef and applicationUrl must be set.
+    /// Key of a ConfigMap in the same namespace. Set either this or applicationUrl.
     pub config_map_key_ref: Option<ConfigMapKeyRef>,
     /// URL of an application of the same deployment. It exists only after the first deployment: the operator sends the
-    /// placeholder first, and the URL with one redeploy afterwards. Exactly one of configMapKeyRef and applicationUrl
-    /// must be set.
+    /// placeholder first, and the URL with one redeploy afterwards.
     pub application_url: Option<ApplicationUrl>,
 }
 
@@ -146,7 +145,7 @@ pub struct SecuredValue {
     /// Key that the connector declares; 256 characters at most. Example: API_TOKEN.
     #[schemars(length(min = 1, max = 256))]
     pub key: String,
-    /// Source of the value. A secured value cannot be given here as text: put it into a Secret.
+    /// Source of the value.
     pub value_from: SecuredValueSource,
 }
 
@@ -168,11 +167,9 @@ pub struct SecuredValueSource {
     .message("plainKeys is for a secretRef; a ConfigMap fills plain keys anyway")
     .field_path(".plainKeys"))]
 pub struct ConfigurationSource {
-    /// Secret in the same namespace. Its entries become secured values. Exactly one of secretRef and configMapRef must be
-    /// set.
+    /// Secret in the same namespace. Its entries become secured values. Set either this or configMapRef.
     pub secret_ref: Option<NamedRef>,
-    /// ConfigMap in the same namespace. Its entries become plain values. Exactly one of secretRef and configMapRef must be
-    /// set.
+    /// ConfigMap in the same namespace. Its entries become plain values. Set either this or secretRef.
     pub config_map_ref: Option<NamedRef>,
     /// Prefix to prepend to each key of the object; 256 characters at most. Default: none. Example: TAX_.
     #[schemars(length(max = 256))]

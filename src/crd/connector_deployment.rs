@@ -92,9 +92,9 @@ pub struct ConnectorDeploymentSpec {
     pub region: Option<String>,
     /// Connector to deploy: exactly one of key, id and stagedRef.
     pub connector: WantedConnector,
-    /// Secrets and ConfigMaps in the same namespace whose entries become values, as with envFrom of a container; 16 at most.
-    /// A key goes to each application that declares it, and to the global configuration. Later objects override earlier ones,
-    /// and values in configurations and globalConfiguration override all of them. Keys that nobody declares are not sent.
+    /// Secrets and ConfigMaps in the same namespace whose entries become values, as with envFrom of a container; 16 at
+    /// most. A key goes to each application that declares it, and to the global configuration. Later objects override
+    /// earlier ones, and values in configurations and globalConfiguration override all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
@@ -139,9 +139,8 @@ pub struct ConnectorDeploymentSpec {
     /// deletionPolicy is Orphan. Default: false.
     #[serde(default, skip_serializing_if = "is_default")]
     pub suspend: bool,
-    /// Requirements for Ready=True, besides that the service reports Deployed, which does not prove that the connector's
-    /// scripts worked. NoWarnings: its report has neither warnings nor errors. Verified: the resources in verify exist and
-    /// point to this deployment. Default: none.
+    /// Further requirements for Ready=True. NoWarnings: the report has neither warnings nor errors. Verified: the
+    /// resources in verify exist and point to this deployment. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 2))]
     #[x_kube(merge_strategy = ListMerge::Set)]

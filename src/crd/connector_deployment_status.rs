@@ -31,11 +31,9 @@ pub const REPORT_ENTRIES: usize = 20;
 pub struct ConnectorDeploymentStatus {
     /// The metadata.generation that this status describes. -1: the operator has not observed the object yet.
     pub observed_generation: i64,
-    /// Conditions of the deployment. Always present: Ready (the deployment is live as the spec asks for) and Available (some
-    /// version of it serves, also while another one is being deployed). With spec.verify: Verified (its resources exist and
-    /// point to the deployment). Present only while true: Reconciling (the operator is working or waiting), Stalled (a
-    /// user must act), Drifted, UpdateAvailable, ValuesRetained, SecretsUnverified and Suspended. Conditions of other
-    /// controllers are kept.
+    /// Conditions of the deployment. Always present: Ready and Available (some version of it serves). With spec.verify:
+    /// Verified. Present only while true: Reconciling, Stalled, Drifted, UpdateAvailable, ValuesRetained,
+    /// SecretsUnverified and Suspended. Conditions of other controllers are kept.
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
     /// Id of the remote deployment. Once it is known, every call uses it.
@@ -55,8 +53,7 @@ pub struct ConnectorDeploymentStatus {
     /// Applications of the deployment; 64 at most, and as many as fit into 12 KiB.
     #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "atomic"))]
     pub applications: Vec<DeployedApplication>,
-    /// State of the operator: what it has sent, and what it is doing. Not part of the API: its format may change with any
-    /// version.
+    /// State of the operator. Not part of the API: its format may change with any version.
     #[schemars(length(max = STATE_LENGTH))]
     pub state: Option<String>,
     /// Findings of the last deployment, newest first; 20 at most, and as many as fit into 8 KiB.

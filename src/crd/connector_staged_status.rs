@@ -23,9 +23,8 @@ pub const COMMENTS_SIZE: usize = 6 * 1024;
 pub struct ConnectorStagedStatus {
     /// The metadata.generation that this status describes. -1: the operator has not observed the object yet.
     pub observed_generation: i64,
-    /// Conditions of the staged connector. Always present: Ready (the remote matches the spec). Present only while
-    /// true: Reconciling (the operator is working or waiting), Stalled (a user must act), ValuesRetained and Suspended.
-    /// Conditions of other controllers are kept.
+    /// Conditions of the staged connector. Always present: Ready. Present only while true: Reconciling, Stalled,
+    /// ValuesRetained and Suspended. Conditions of other controllers are kept.
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
     /// Id of the staged connector.
@@ -56,7 +55,7 @@ pub struct ConnectorStagedStatus {
     /// Last value of the annotation connect-operator.io/retry-requested-at that was handled.
     #[schemars(length(max = 256))]
     pub handled_retry_request: Option<String>,
-    /// What the operator remembers, for itself only. Not part of the API: do not read it, and do not change it.
+    /// State of the operator. Not part of the API: its format may change with any version.
     #[schemars(length(max = STATE_LENGTH))]
     pub state: Option<String>,
 }

@@ -13,8 +13,7 @@ use super::schema;
 pub struct Outputs {
     /// ConfigMap in the same namespace that the operator creates and updates, with the keys {applicationName}.url and
     /// {applicationName}.topic for every application that has one. One of somebody else with other content is not
-    /// overwritten, and the resource reports OutputConflict. The operator needs permission to write ConfigMaps; without
-    /// it, the resource reports KubernetesError.
+    /// overwritten. The operator needs permission to write ConfigMaps.
     pub config_map: OutputConfigMap,
 }
 

@@ -84,12 +84,12 @@ families! {
     leader: Gauge = new(), "connect_operator_leader", "", [],
         "1 on the process that runs the controllers, 0 on a standby process or one that is starting";
     reconciles: Family<Labels<2>, Counter> = new(), "connect_operator_reconciles_total", "", ["kind", "reason"],
-        "Completed reconciles, by the Ready reason of the resource afterwards, or Conflict, ClusterError, Gone, Panic, Timeout, or None without a Ready condition";
+        "Completed reconciles, by the Ready reason of the resource afterwards";
     reconcile_duration: Histograms = Family::new_with_constructor(moments),
         "connect_operator_reconcile_duration_seconds", "seconds", ["kind"], "Duration of a reconcile";
     remote_requests: Family<[(&'static str, String); 2], Counter> = new(),
         "connect_operator_remote_requests_total", "", ["operation", "code"],
-        "Requests to the Connect API and to frontends, by operation and HTTP status, or timeout, connection, broken, undecodable, canceled";
+        "Requests to the Connect API and to frontends, by operation and result";
     remote_request_duration: Histograms = Family::new_with_constructor(request),
         "connect_operator_remote_request_duration_seconds", "seconds", ["operation"], "Time from the start of a request to the end of its response";
     rate_limit_wait: Histogram = moments(), "connect_operator_rate_limit_wait_seconds", "seconds", [],

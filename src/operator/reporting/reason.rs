@@ -80,7 +80,7 @@ macro_rules! reasons {
 }
 
 reasons! {
-    Deployed, Ready, "The service reports `Deployed` for the desired state. This does not prove that the connector's scripts worked: `spec.verify` checks that.";
+    Deployed, Ready, "The service reports `Deployed` for the desired state. `spec.verify` checks whether the connector's scripts worked.";
     DeployedWithWarnings, Ready, "The service reports `Deployed` for the desired state, and its report contains warnings or errors: read `status.report`.";
     Verified, Ready, "Every resource in `spec.verify` exists and points to the deployment.";
     Observed, Ready, "The service reports `Deployed`. The operator only observes the deployment (`managementPolicy: ObserveOnly`).";
@@ -92,7 +92,7 @@ reasons! {
     Redeploying, Progressing, "The deployment is being redeployed.";
     Undeploying, Progressing, "The deployment is being undeployed.";
     Staging, Progressing, "The staged connector is being created.";
-    Updating, Progressing, "The operator is sending changes of the spec to the staged connector, or waits until the connector is no longer busy.";
+    Updating, Progressing, "The operator is sending changes of the spec, or waits until the connector is no longer busy.";
     PreviewRequested, Progressing, "The operator has requested the permission to deploy this tag as a preview.";
     Publishing, Progressing, "The connector is being published.";
     InCertification, Progressing, "The connector waits for certification or is being certified: comments are in `status.certificationComments`. The operator still sends changes of the spec.";
@@ -105,7 +105,7 @@ reasons! {
     SecretMissing, Waiting, "A Secret, or a key in it, does not exist: create it, and the operator continues within seconds.";
     ConfigMapMissing, Waiting, "A ConfigMap, or a key in it, does not exist: create it, and the operator continues within seconds.";
     ProjectMissing, Waiting, "The project in `spec.projectRef` does not exist: create it, or correct the kind and name of the reference.";
-    ProjectNotAllowed, Stalled, "The namespace may not use the ClusterConnectProject in `spec.projectRef`, or this install does not support ClusterConnectProjects: see the message. Nothing is read or sent, even if the resource is deleted. Have the namespace added to `spec.allowedNamespaces` of the project, or set its labels, and the operator continues within seconds; to delete the resource and keep what it deployed, set `deletionPolicy: Orphan`.";
+    ProjectNotAllowed, Stalled, "The namespace may not use the ClusterConnectProject in `spec.projectRef`, or this install does not support the kind: see the message. Nothing is sent, even if the resource is deleted. Have the namespace allowed in `spec.allowedNamespaces` of the project, and the operator continues within seconds; to delete the resource and keep what it deployed, set `deletionPolicy: Orphan`.";
     ProjectNotReady, Waiting, "The project in `spec.projectRef` cannot be used: see its own conditions.";
     CredentialsNotKept, Waiting, "The operator cannot keep the copy of the credentials with which it deletes deployments when the namespace is deleted: grant the rights that the message names. Everything else continues.";
     ServiceUnavailable, Waiting, "The Connect API does not respond, reports an internal error, or misses a deployment that it had: the operator retries with exponential backoff.";
@@ -114,14 +114,14 @@ reasons! {
     UndeployFailed, Waiting, "Undeploying failed: the operator retries with exponential backoff. To delete this resource and keep the deployment, set `deletionPolicy: Orphan`.";
     InternalError, Waiting, "The operator cannot continue: see the message. Check its logs.";
     KubernetesError, Waiting, "The Kubernetes API server refused a request of the operator: the message names the request and the reason. Grant the right, or change the policy, quota or webhook: the operator retries with exponential backoff, every 5 minutes at the latest.";
-    DeclarationsUnknown, Waiting, "The registry does not report what the connector declares. A create and a move to another version must name each application, and a key of configurationFrom goes to those that declare it, so nothing is sent: the operator reads the registry again every minute. If this persists, check whether the API client has view_connectors.";
-    WaitingForApplicationUrl, Waiting, "The deployment is live with placeholders in place of URLs of its own applications (`valueFrom.applicationUrl`), because it does not show these URLs; the message names them. Once it shows them, one redeploy sends them. If an application never gets a URL, name another application in the spec, or give a value.";
+    DeclarationsUnknown, Waiting, "The registry does not report which applications and keys the connector declares, so nothing is sent: the operator reads the registry again every minute. If this persists, check whether the API client has view_connectors.";
+    WaitingForApplicationUrl, Waiting, "The deployment is live with placeholders (`valueFrom.applicationUrl`), because it does not show the URLs of the applications that the message names. Once it shows them, one redeploy sends them. If an application never gets a URL, name another application in the spec, or give a value.";
     ApplicationMissing, Stalled, "The deployment is live without some of the applications that its connector declares; the message names them. It was created without them, and no redeploy can add them: delete this resource and create it again. Its URLs change then.";
     ValuesNotApplied, Stalled, "The deployment is live, but shows other plain values than those that were sent; the message names their keys. The operator does not send them again by itself: compare them with those in the Merchant Center, then change them or request a redeploy.";
-    NotVerified, Failing, "The service reports `Deployed`, but a resource in `spec.verify` does not exist or does not point to the deployment: the condition `Verified` names it. The operator looks it up again, at the interval at the latest, and sends nothing. Read the logs of the `postDeploy` script.";
+    NotVerified, Failing, "A resource in `spec.verify` does not exist or does not point to the deployment: the condition `Verified` names it. The operator looks it up again, at the interval at the latest, and sends nothing. Read the logs of the `postDeploy` script.";
     NotFound, Failing, "A resource in `spec.verify` does not exist: the script that creates it did not run, or failed.";
     WrongDestination, Failing, "A resource in `spec.verify` points elsewhere, for example to a deployment that was replaced: run the script again with `connect-operator redeploy`.";
-    WarningsReported, Stalled, "The service reports `Deployed`, but the report contains warnings or errors, and `spec.readyWhen` has `NoWarnings`: read `status.report`, correct what it names, or request a redeploy.";
+    WarningsReported, Stalled, "The report contains warnings or errors, and `spec.readyWhen` has `NoWarnings`: read `status.report`, correct what it names, or request a redeploy.";
     DeploymentFailed, Stalled, "Deploying failed: read `status.report`, change the value that it names, or request a redeploy.";
     RedeployFailed, Stalled, "The last redeploy failed. The code that was deployed before keeps serving, so this is no outage: read `status.report`, change the value that it names, or request a redeploy.";
     PublishingFailed, Stalled, "Publishing failed: read `status.publishingReport`, correct what it names, and name another tag, or request another attempt with `connect-operator redeploy`.";

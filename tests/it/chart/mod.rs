@@ -2,13 +2,13 @@
 //! server.
 
 mod changes;
+mod comments;
 mod deploy;
 mod generated;
 mod image;
 mod kube_state_metrics;
 mod metadata;
 mod monitoring;
-mod readme;
 mod renders;
 mod rights;
 mod sbom;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::readme::{documented, values_text};
+use super::comments::{documented, values_text};
 use crate::golden::assert_golden;
 use crate::helm::CHART;
 

@@ -1,4 +1,4 @@
-//! `docs/metrics.md`: every family of metrics, its type, unit and labels, and the metrics of each resource.
+//! `docs/metrics.md`: every family of metrics, its type and labels, and the metrics of each resource.
 
 use std::fmt::Write as _;
 
@@ -9,11 +9,11 @@ use crate::seen::resource_metrics::{ResourceMetric, resource_metrics};
 
 #[test]
 fn the_page_of_metrics_lists_every_family() {
-    let mut table = String::from("| Metric | Type | Unit | Labels | Meaning |\n|---|---|---|---|---|\n");
+    let mut table = String::from("| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n");
     for family in ALL {
         let labels: Vec<_> = family.labels.iter().map(|label| format!("`{label}`")).collect();
         let (labels, kind) = (labels.join(", "), family.metric.as_str());
-        writeln!(table, "| `{}` | {kind} | {} | {labels} | {} |", family.name, family.unit, family.help).unwrap();
+        writeln!(table, "| `{}` | {kind} | {labels} | {} |", family.name, family.help).unwrap();
     }
     assert_golden_parts("docs/metrics.md", &[("families", table), ("resources", resources())]);
 }

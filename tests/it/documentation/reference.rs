@@ -109,9 +109,10 @@ fn fields(path: &str, schema: &Value, base: &Value, rows: &mut String, described
     }
 }
 
-/// Whether a field is an object that names another one.
+/// Whether a field is an object that names another one, or a key in it.
 fn is_reference(field: &Value) -> bool {
-    field["properties"].as_object().is_some_and(|properties| properties.keys().eq(["name"]))
+    let properties = field["properties"].as_object();
+    properties.is_some_and(|fields| fields.keys().eq(["name"]) || fields.keys().eq(["key", "name", "optional"]))
 }
 
 fn kind(field: &Value) -> String {
@@ -126,6 +127,9 @@ fn kind(field: &Value) -> String {
             _ => format!("list of {}", kind(&field["items"])),
         },
         (Some("object"), _) if field["additionalProperties"].is_object() => "map".to_owned(),
+        (Some("object"), _) if is_reference(field) && field["properties"]["key"].is_object() => {
+            "object with `name`, `key` and `optional` (default: false)".to_owned()
+        }
         (Some("object"), _) if is_reference(field) => "object with `name`".to_owned(),
         (Some("string"), Some("date-time")) => "time".to_owned(),
         (Some("integer"), Some(format)) => format!("integer ({format})"),

@@ -44,13 +44,9 @@ fn commands(justfile: &str, recipe: &str) -> Vec<String> {
 }
 
 #[test]
-fn contributing_lists_the_commands_of_the_nightly_run() {
-    let (justfile, page) = (read("justfile"), read("CONTRIBUTING.md"));
-    let section = page.split("\n## ").find(|section| section.starts_with("The long versions\n")).expect("a section");
-    let block = section.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a block");
-    let listed: Vec<_> = block.lines().collect();
-    assert_eq!(listed, commands(&justfile, "nightly"));
+fn the_nightly_run_makes_a_release_and_the_book() {
+    let commands = commands(&read("justfile"), "nightly");
     for needed in ["scripts/release --dry-run", "scripts/book"] {
-        assert!(listed.contains(&needed), "{needed}");
+        assert!(commands.iter().any(|command| command == needed), "{needed}");
     }
 }

@@ -7,21 +7,34 @@ use connect_operator::operator::remote::OutageKind;
 
 use super::Met;
 use super::cells::{Cell, Closed, Knows, Operation, Pause};
+use super::faults::Fault;
 
-/// The tables, each with its operations. What is continued without has no table: nothing follows from it.
-const TABLES: [(&str, &[Operation]); 5] = [
-    ("look", &[Operation::List, Operation::ById, Operation::ByKey]),
-    ("create", &[Operation::Create]),
-    ("redeploy", &[Operation::Redeploy]),
-    ("undeploy", &[Operation::Undeploy]),
-    ("token", &[Operation::TokenToChange]),
+/// Operations with the same results, and their name in a cell that compares them with others.
+type Compared = (&'static str, &'static [Operation]);
+
+/// The tables, each with the operations whose results a row compares, and under which name. What is continued without
+/// has no table: nothing follows from it.
+const TABLES: [(&str, &[Compared]); 3] = [
+    ("look", &[("", &[Operation::List, Operation::ById, Operation::ByKey])]),
+    (
+        "change",
+        &[("create", &[Operation::Create]), ("redeploy", &[Operation::Redeploy]), ("undeploy", &[Operation::Undeploy])],
+    ),
+    ("token", &[("", &[Operation::TokenToChange])]),
 ];
 
 /// The smallest number of responses that become a group.
 const GROUP: usize = 3;
 
-/// A row of a table: a result, and the faults that have it.
-type Row = (Cell, Vec<Name>);
+/// A row of a table: the result at each of its operations, and the faults that have it.
+type Row = (Vec<Cell>, Vec<Name>);
+
+/// A fault with the results that a row compares.
+struct Case<'a> {
+    fault: &'a Fault,
+    operation: Operation,
+    cells: Vec<Cell>,
+}
 
 /// Returns the generated parts of the page, by name.
 pub(super) fn tables(all: &[Met<'_>]) -> Vec<(&'static str, String)> {
@@ -29,7 +42,7 @@ pub(super) fn tables(all: &[Met<'_>]) -> Vec<(&'static str, String)> {
     let groups = groups(&tables);
     let mut parts = vec![("groups", table_of_groups(&groups))];
     for ((name, operations), rows) in TABLES.iter().zip(&tables) {
-        parts.push((*name, table(operations[0], rows, &groups)));
+        parts.push((*name, table(operations, rows, &groups)));
     }
     parts
 }
@@ -97,48 +110,94 @@ struct Name {
 }
 
 /// The pause after a list has no row of its own.
-fn in_one_row<'a>(met: &Met<'a>) -> Met<'a> {
-    let closed = met.cell.closed.map(|closed| match closed {
+fn in_one_row(cell: Cell) -> Cell {
+    let closed = cell.closed.map(|closed| match closed {
         Closed { kind: OutageKind::Unavailable, pause: Pause::Growing } => Closed { pause: Pause::Moment, ..closed },
         other => other,
     });
-    Met { cell: Cell { closed, ..met.cell }, fault: met.fault, operation: met.operation }
+    Cell { closed, ..cell }
 }
 
-fn rows(all: &[Met<'_>], operations: &[Operation]) -> Vec<Row> {
-    let of_kind = all.iter().filter(|met| operations.contains(&met.operation)).map(in_one_row).collect::<Vec<_>>();
-    let of_kind: Vec<_> = of_kind.iter().collect();
+fn rows(all: &[Met<'_>], operations: &[Compared]) -> Vec<Row> {
+    let ((_, first), others) = operations.split_first().expect("a table has operations");
+    let at = |fault: &Fault, operation: Operation| {
+        let met = all.iter().find(|met| met.operation == operation && std::ptr::eq(met.fault, fault));
+        in_one_row(met.expect("every operation meets every fault").cell)
+    };
+    let met = all.iter().filter(|met| first.contains(&met.operation));
+    let cases = met.map(|met| {
+        let others = others.iter().map(|(_, operations)| at(met.fault, operations[0]));
+        let cells = std::iter::once(in_one_row(met.cell)).chain(others).collect();
+        Case { fault: met.fault, operation: met.operation, cells }
+    });
+    let cases: Vec<_> = cases.collect();
     let mut rows: Vec<Row> = Vec::new();
-    for met in &of_kind {
-        let name = name(met, &of_kind);
-        match rows.iter_mut().find(|(cell, _)| *cell == met.cell) {
+    for case in &cases {
+        let name = name(case, &cases);
+        match rows.iter_mut().find(|(cells, _)| *cells == case.cells) {
             Some((_, names)) if names.contains(&name) => {}
             Some((_, names)) => names.push(name),
-            None => rows.push((met.cell, vec![name])),
+            None => rows.push((case.cells.clone(), vec![name])),
         }
     }
     rows
 }
 
-fn table(operation: Operation, rows: &[Row], groups: &[Vec<String>]) -> String {
+fn table(operations: &[Compared], rows: &[Row], groups: &[Vec<String>]) -> String {
     let mut table =
         String::from("| Response | What is known | What the operator does next | Reason of `Ready` | The project |\n");
     table.push_str("|---|---|---|---|---|\n");
-    for (cell, names) in rows {
-        let reason = cell.reason.map_or_else(|| "unchanged".to_owned(), |reason| format!("`{reason}`"));
-        let (known, next, project) = (known(cell), next(operation, cell), project(cell.closed));
+    for (cells, names) in rows {
+        let each = |text: &dyn Fn(Operation, &Cell) -> String| {
+            let texts = operations.iter().zip(cells).map(|((name, all), cell)| (*name, text(all[0], cell)));
+            joined(&texts.collect::<Vec<_>>())
+        };
+        let known = each(&|_, cell| known(cell).to_owned());
+        let next = each(&next);
+        let reason =
+            each(&|_, cell| cell.reason.map_or_else(|| "unchanged".to_owned(), |reason| format!("`{reason}`")));
+        let project = each(&|_, cell| project(cell.closed));
         writeln!(table, "| {} | {known} | {next} | {reason} | {project} |", listed(&grouped(names, groups))).unwrap();
     }
     table
 }
 
-fn name(met: &Met<'_>, of_kind: &[&Met<'_>]) -> Name {
+/// Formats a cell of several operations: the values in their order where one or two words differ, otherwise each text
+/// with the names of its operations.
+fn joined(texts: &[(&str, String)]) -> String {
+    let words: Vec<Vec<&str>> = texts.iter().map(|(_, text)| text.split_whitespace().collect()).collect();
+    let least = words.iter().map(Vec::len).min().unwrap_or_default();
+    let same = |at: &dyn Fn(&Vec<&str>) -> usize| words.iter().all(|text| text[at(text)] == words[0][at(&words[0])]);
+    let begin = (0..least).take_while(|at| same(&|_| *at)).count();
+    let end = (1..=least - begin).take_while(|at| same(&|text| text.len() - at)).count();
+    let values: Vec<_> = words.iter().map(|text| text[begin..text.len() - end].join(" ")).collect();
+    if values.iter().all(String::is_empty) {
+        return texts[0].1.clone();
+    }
+    if words.iter().all(|text| (1..=2).contains(&(text.len() - begin - end))) {
+        let values: Vec<_> = values.iter().map(|value| value.trim_end_matches(',')).collect();
+        let comma = if end > 0 && words[0][words[0].len() - end - 1].ends_with(',') { "," } else { "" };
+        let values = format!("{}{comma}", values.join(", "));
+        return [&words[0][..begin], &[values.as_str()], &words[0][words[0].len() - end..]].concat().join(" ");
+    }
+    let mut by_text: Vec<(Vec<&str>, &str)> = Vec::new();
+    for (name, text) in texts.iter().filter(|(_, text)| !text.is_empty()) {
+        match by_text.iter_mut().find(|(_, known)| known == text) {
+            Some((names, _)) => names.push(name),
+            None => by_text.push((vec![name], text)),
+        }
+    }
+    let parts = by_text.iter().map(|(names, text)| format!("*{}:* {text}", names.join(", ")));
+    parts.collect::<Vec<_>>().join("<br>")
+}
+
+fn name(case: &Case<'_>, all: &[Case<'_>]) -> Name {
     let others: Vec<_> =
-        of_kind.iter().filter(|other| other.fault.name == met.fault.name && other.cell != met.cell).collect();
-    let happened = met.fault.happened();
-    let to = others.iter().any(|other| other.fault.happened() == happened).then(|| met.operation.name());
+        all.iter().filter(|other| other.fault.name == case.fault.name && other.cells != case.cells).collect();
+    let happened = case.fault.happened();
+    let to = others.iter().any(|other| other.fault.happened() == happened).then(|| case.operation.name());
     let happened = others.iter().any(|other| other.fault.happened() != happened).then_some(happened);
-    Name { text: met.fault.name.clone(), to, happened }
+    Name { text: case.fault.name.clone(), to, happened }
 }
 
 /// Formats the faults of a row: codes, then statuses without one, then the rest; separately where their effect matters.
@@ -194,7 +253,7 @@ fn next(operation: Operation, cell: &Cell) -> String {
         (Knows::Absent, _) => "removes the finalizer".to_owned(),
         (Knows::Nothing, _) => "reads after the pause".to_owned(),
         (Knows::Refused, Some(again)) => {
-            format!("repeats after {again}, doubling to 1 h, or after a change")
+            format!("repeats after {again}, or after a change")
         }
         (Knows::NotNow, Some(again)) => {
             format!("re-evaluates; repeats after {again}, growing to 1 min")

@@ -74,9 +74,7 @@ impl ProjectedCluster {
         WouldBe { before, mut after, unchecked }: WouldBe,
     ) -> Result<(), String> {
         let name = &document.name;
-        if self.settings.local
-            && matches!(named, Referenced::Object(Kind::Deployment | Kind::Staged))
-        {
+        if self.settings.local && matches!(named, Referenced::Object(Kind::Deployment | Kind::Staged)) {
             // What exists is that of the resource, because the status with its id is in the cluster.
             after["spec"]["adoptionPolicy"] = json!("Adopt");
         }

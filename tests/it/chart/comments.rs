@@ -1,11 +1,9 @@
-//! The page of the chart's values: generated from the comments in `values.yaml` that begin with `# -- `.
+//! The reference of the chart's values: the comments in `values.yaml` that begin with `# -- `.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::Value;
 
-use crate::golden::assert_golden_parts;
 use crate::helm::CHART;
 
 /// A documented value: its path and its text.
@@ -46,18 +44,6 @@ fn is_key(text: &str) -> bool {
 
 fn at<'a>(values: &'a Value, path: &[String]) -> &'a Value {
     path.iter().fold(values, |value, key| &value[key])
-}
-
-#[test]
-fn the_page_of_the_chart_lists_every_value() {
-    let text = values_text();
-    let values: Value = serde_saphyr::from_str(&text).unwrap();
-    let mut table = "| Value | Default | What it is |\n|---|---|---|\n".to_owned();
-    for Documented { path, comment } in documented(&text) {
-        let default = at(&values, &path).to_string().replace('|', "\\|");
-        writeln!(table, "| `{}` | `{default}` | {} |", path.join("."), comment.replace('|', "\\|")).unwrap();
-    }
-    assert_golden_parts(&format!("{CHART}/README.md"), &[("values", table)]);
 }
 
 #[test]

@@ -1,15 +1,7 @@
 //! The workflows: one runs `.ci/run` for each change, one makes a release on its tag, and one runs `just nightly`, whose commands a page
 //! lists.
 
-use std::path::Path;
-
-use serde_json::{Value, json};
-
-use super::ROOT;
-
-fn read(path: &str) -> String {
-    std::fs::read_to_string(Path::new(ROOT).join(path)).unwrap()
-}
+use crate::prelude::*;
 
 #[test]
 fn each_workflow_calls_its_one_command_and_may_change_nothing() {
@@ -18,7 +10,7 @@ fn each_workflow_calls_its_one_command_and_may_change_nothing() {
         ("release.yml", "scripts/release \"${GITHUB_REF_NAME#v}\""),
         ("nightly.yml", "just nightly"),
     ] {
-        let workflow: Value = serde_saphyr::from_str(&read(&format!(".github/workflows/{file}"))).unwrap();
+        let workflow: Value = yaml_of(format!(".github/workflows/{file}"));
         match file {
             "ci.yml" => assert_eq!(workflow["on"], json!({"push": {"branches": ["main"]}, "pull_request": {}})),
             "release.yml" => assert_eq!(workflow["on"], json!({"push": {"tags": ["v*"]}})),
@@ -45,7 +37,7 @@ fn commands(justfile: &str, recipe: &str) -> Vec<String> {
 
 #[test]
 fn contributing_lists_the_commands_of_the_nightly_run() {
-    let (justfile, page) = (read("justfile"), read("CONTRIBUTING.md"));
+    let (justfile, page) = (text_of("justfile"), text_of("CONTRIBUTING.md"));
     let section = page.split("\n## ").find(|section| section.starts_with("The long versions\n")).expect("a section");
     let block = section.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a block");
     let listed: Vec<_> = block.lines().collect();

@@ -1,12 +1,8 @@
 //! The tables of `docs/reliability.md`, generated from the results.
 
-use std::fmt::Write as _;
-use std::time::Duration;
-
-use connect_operator::operator::remote::OutageKind;
-
 use super::Met;
 use super::cells::{Cell, Closed, Knows, Operation, Pause};
+use crate::prelude::*;
 
 /// The tables, each with its operations. What is continued without has no table: nothing follows from it.
 const TABLES: [(&str, &[Operation]); 5] = [

@@ -1,8 +1,6 @@
 //! The ConfigMap of `spec.outputs`: it has what the record of the deployment shows, and belongs to the resource.
 
-use connect_api::model::Deployment;
 use connect_operator::crd::Output;
-use kube::ResourceExt;
 
 use crate::prelude::*;
 

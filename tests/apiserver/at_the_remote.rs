@@ -1,7 +1,6 @@
 //! What the remote of a shop has: deployments, and the calls that it received.
 
 use connect_api::model::{Deployment, DeploymentDraft};
-use dev_server::{Catalogue, DevServer};
 
 use crate::prelude::*;
 

@@ -1,28 +1,13 @@
 //! The cluster that all tests of this binary share, with the CRDs installed, and a namespace for each test.
 
-use std::path::{Path, PathBuf};
-use std::process::Output;
-use std::sync::Arc;
-
 use local_control_plane::{Assets, LocalCluster, Options};
 
-use crate::manifests::secret;
 use crate::patience::patience;
 use crate::prelude::*;
 use crate::reported::is_for_its_generation;
-use crate::watching::{awaited, until_deleted};
-use connect_operator::crd;
-use connect_operator::operator::kinds::managed_kind::Object;
 use k8s_openapi::api::authorization::v1::SubjectAccessReview;
-use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule, Role};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::Resource;
-use kube::api::{DynamicObject, ObjectMeta};
-use kube::core::NamespaceResourceScope;
 use kube::runtime::conditions;
-use tokio::process::Command;
-use tokio::sync::OnceCell;
 
 /// The shared cluster.
 pub(crate) struct Cluster {

@@ -1,20 +1,17 @@
 //! A collector of traces: decodes what an operator exports over OTLP.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
-
-use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::routing::post;
-use http::{HeaderMap, StatusCode};
+use http::HeaderMap;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode as SpanStatus;
 use opentelemetry_proto::tonic::trace::v1::{self, span::SpanKind};
 use prost::Message as _;
-use tokio::net::TcpListener;
+
+use crate::prelude::*;
 
 /// The variable with the header that each request must have.
 pub(crate) const HEADERS: (&str, &str) = ("OTEL_EXPORTER_OTLP_HEADERS", "x-api-key=canary%20of%20the%20collector");

@@ -1,8 +1,6 @@
 //! The commands that read a project, with the credentials of a ConnectProject of the cluster.
 
 use crate::prelude::*;
-use crate::rules::{Leaping, QUIET};
-use crate::verbs::run;
 
 async fn ask(shop: &Shop, what: &[&str], project: &str) -> (Option<i32>, String) {
     let (code, stdout, stderr) = run(&shop.sandbox, &[what, &["--project", project]].concat()).await;
@@ -37,13 +35,11 @@ async fn exported_manifests_apply_without_changes_and_are_managed_once_their_val
     let name = "tax-of-old";
     shop.sandbox.until_reason(name, "Observed").await;
 
-    let managed = Patch::Merge(json!({"spec": {"managementPolicy": "Full"}}));
-    let api: Api<ConnectorDeployment> = shop.api();
-    api.patch(name, &PatchParams::default(), &managed).await.unwrap();
+    shop.patch::<ConnectorDeployment>(name, &json!({"spec": {"managementPolicy": "Full"}})).await;
     shop.sandbox.until_reason(name, "Adopting").await;
     shop.clock.step(QUIET);
-    let look = Patch::Merge(json!({"metadata": {"annotations": {names::RECONCILE_REQUESTED_AT: "now"}}}));
-    api.patch(name, &PatchParams::default(), &look).await.unwrap();
+    let look = json!({"metadata": {"annotations": {names::RECONCILE_REQUESTED_AT: "now"}}});
+    shop.patch::<ConnectorDeployment>(name, &look).await;
     shop.sandbox.until_reason(name, "SecretMissing").await;
     shop.clock.step(Duration::from_mins(10));
     assert_eq!(shop.sent(), [0, 0, 0]);

@@ -3,16 +3,12 @@
 //! Each demo has a folder for temporary files of its own, and every process that it starts inherits its standard
 //! output: once that can be read to its end, all of them have ended.
 
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 
 use local_control_plane::Assets;
-use rustix::process::{Pid, Signal, kill_process};
-use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
-use tokio::net::TcpListener;
-use tokio::process::{Child, ChildStdout, Command};
+use rustix::process::{Pid, kill_process};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Lines};
+use tokio::process::ChildStdout;
 
 use crate::operators::until_line;
 use crate::prelude::*;
@@ -232,9 +228,10 @@ async fn a_demo_interrupted_while_the_api_server_starts_leaves_nothing() {
 #[tokio::test]
 async fn a_folder_without_the_programs_is_named() {
     let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("etcd"), "").unwrap();
     let output = Command::new(PROGRAM).arg("demo").env("KUBEBUILDER_ASSETS", folder.path()).output().await.unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    let expected = "which has no etcd, kube-apiserver, kubectl";
+    let expected = "which has no kube-apiserver, kubectl: point it at";
     assert!(output.status.code() == Some(1) && stderr.contains(expected), "{stderr}");
 }
 

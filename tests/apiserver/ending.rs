@@ -1,11 +1,7 @@
 //! Deletes a namespace with everything in it, as kube-controller-manager does, which a local cluster does not have:
 //! kind after kind, in any order, and the namespace itself once it is empty.
 
-use k8s_openapi::api::core::v1::Namespace;
-use k8s_openapi::api::events::v1::Event;
-
 use crate::prelude::*;
-use crate::watching::until;
 
 /// A kind of object that a shop has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,9 +2,8 @@
 //! server must accept each manifest unchanged, and each command must have the documented result. Its steps with a
 //! project and other pages are in `pages/`, folders of `examples/` in `gitops/`.
 
-use crate::manifests::documents;
 use crate::prelude::*;
-use crate::written::{Shell, blocks, commands, examples, root, section};
+use crate::written::{blocks, commands, examples, section};
 
 #[tokio::test]
 async fn every_example_is_accepted_as_it_is() {
@@ -33,9 +32,8 @@ async fn the_commands_in_every_example_work() {
     known.sort_unstable();
     assert_eq!(there, known);
     let (shop, shell) = with_nothing().await;
-    for (name, text) in
-        EXAMPLES.map(|name| (name, std::fs::read_to_string(root().join("examples").join(name)).unwrap()))
-    {
+    for name in EXAMPLES {
+        let text = text_of(format!("examples/{name}"));
         let commands = commands(&text);
         assert!(commands.len() > 1, "{name} contains the commands to try it");
         for command in commands {
@@ -53,7 +51,7 @@ async fn the_commands_in_every_example_work() {
 
 #[tokio::test]
 async fn the_steps_of_getting_started_work_as_written() {
-    let page = std::fs::read_to_string(root().join("docs/getting-started.md")).unwrap();
+    let page = text_of("docs/getting-started.md");
     let page = section(&page, "Try it with the dev server");
     let (shop, shell) = with_nothing().await;
     let blocks = blocks(page);

@@ -2,19 +2,13 @@
 //! of that client is simulated.
 
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex};
 
-use axum::Router;
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::Bytes;
 use axum::extract::{Request, State};
-use axum::response::{IntoResponse as _, Response};
 use connect_operator::operator::clients::cluster_access::Access;
 use connect_operator::operator::clients::kube_client::{self, Limits};
-use futures::stream;
-use http::{HeaderName, Method, StatusCode, Uri, header};
+use http::{HeaderName, header};
 use kube::Config;
-use tokio::net::TcpListener;
-use tokio::sync::watch;
 
 use crate::prelude::*;
 use crate::unreliable::{refusal, until_changed};

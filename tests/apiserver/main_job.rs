@@ -28,7 +28,6 @@ async fn from_apply_to_live_to_one_redeploy_to_a_readable_failure_and_to_nothing
     let failed = shop.until_reason("RedeployFailed").await.status.expect("a status");
     assert!(!failed.report.is_empty());
 
-    shop.delete().await;
-    shop.until_gone().await;
+    shop.delete_wholly().await;
     assert_eq!(shop.calls("deleteDeploymentById"), 1);
 }

@@ -1,7 +1,8 @@
 //! Manifests that tests start from, and functions that change them.
 
 use json_patch::merge;
-use serde_json::{Value, json};
+
+use crate::prelude::*;
 
 /// Every field of every spec.
 pub(crate) const FULL: &str = include_str!("../fixtures/manifests/full.yaml");

@@ -1,24 +1,14 @@
 //! Operators inside the process of a test.
 
-use std::process::Stdio;
-use std::sync::Arc;
-
-use connect_api::ClientContext;
 use connect_api::hosts::AllowedHosts;
-use connect_api::http::{Authorities, Limits};
-use connect_operator::leader::Scope;
-use connect_operator::metrics::Metrics;
+use connect_api::http::Authorities;
 use connect_operator::operator::clients::action_factory::HttpActionFactory;
-use connect_operator::operator::clients::connect_factory::HttpFactory;
-use connect_operator::operator::cluster::initial_lists::InitialLists;
 use connect_operator::operator::cluster::objects::secret;
 use connect_operator::operator::context::Settings;
 use connect_operator::operator::manager;
 use connect_operator::operator::values::digest::DigestKey;
 use tokio::io::{AsyncBufRead, Lines};
-use tokio::process::Command;
 use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
 
 use crate::prelude::*;
 

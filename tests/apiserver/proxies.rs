@@ -1,13 +1,7 @@
 //! The API server behind a proxy, as in most companies: the commands follow the variables and the kubeconfig as kubectl
 //! does. The name of the API server resolves nowhere but at the proxy, so whoever does without it reaches nothing.
 
-use std::process::Output;
-use std::sync::{Arc, Mutex};
-
-use tempfile::TempDir;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::process::Command;
 use tokio::task::JoinSet;
 
 use crate::prelude::*;

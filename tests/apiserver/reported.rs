@@ -1,7 +1,8 @@
 //! What an object of any kind reports.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use serde::Serialize;
+
+use crate::prelude::*;
 
 /// The condition of this type.
 pub(crate) fn condition(object: &impl Serialize, type_: &str) -> Option<Condition> {

@@ -1,12 +1,8 @@
 //! Counts the requests of an operator to the API server.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
-
-use http::{Method, Request, Uri};
-use kube::Client;
 use kube::client::Body;
-use tower::BoxError;
+
+use crate::prelude::*;
 
 /// Number of requests by verb and resource, such as `PATCH connectordeployments/status`, `LIST secrets` or `WATCH secrets`.
 pub(crate) type Counts = BTreeMap<String, usize>;

@@ -1,16 +1,10 @@
 //! The service behind a gateway that changes what it answers, at the wire.
 
-use std::sync::Arc;
-
-use axum::Router;
-use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
-use axum::response::{IntoResponse, Response};
-use http::{StatusCode, Uri, header};
+use http::header;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use tokio::net::TcpListener;
 
 use crate::prelude::*;
 

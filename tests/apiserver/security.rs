@@ -2,17 +2,14 @@
 //! namespace.
 
 use connect_api::Fence;
-use connect_operator::leader::{Election, LeaseName, Scope, Timing};
+use connect_operator::leader::{Election, LeaseName, Timing};
 use connect_operator::operator::clients::served_crds;
 use connect_operator::operator::cluster::objects::digest_key;
-use k8s_openapi::api::events::v1::Event;
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use secrecy::SecretString;
 
-use crate::manifests::{deployment, documents, project};
-use crate::operators::{self, Running};
-use crate::patience::timeout_option;
+use crate::manifests::{deployment, project};
 use crate::prelude::*;
 
 const PAGE: &str = include_str!("../../docs/security.md");
@@ -101,8 +98,7 @@ pub(crate) async fn a_whole_lifecycle(shop: &Shop, own: &Sandbox, client: Client
     let mut manifest = with_spec(shop.deployment(), &json!({"outputs": {"configMap": {"name": "outputs"}}}));
     manifest["spec"]["configurations"][0]["standardConfiguration"] =
         json!([{"key": "LOG_LEVEL", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "level"}}}]);
-    shop.sandbox.apply(&manifest).await.unwrap();
-    shop.until_reason("Deployed").await;
+    shop.apply_until(&manifest, "Deployed").await;
 
     shop.put_token("second-token-of-the-shop").await;
     shop.until("the second token is live", |object| {
@@ -117,8 +113,7 @@ pub(crate) async fn a_whole_lifecycle(shop: &Shop, own: &Sandbox, client: Client
     shop.annotate(names::RECONCILE_REQUESTED_AT, "now").await;
     shop.until_object("outputs", "written again", |outputs: &ConfigMap| outputs.data.is_some()).await;
     stages_and_checks(shop).await;
-    shop.delete().await;
-    shop.until_gone().await;
+    shop.delete_wholly().await;
 
     // Other credentials change the copy, and the deletion of the project deletes it.
     let copies =

@@ -1,30 +1,13 @@
 //! A namespace with a complete set-up: a dev server as the remote, an operator that watches this namespace, a
 //! ConnectProject, and a ConnectorDeployment with a Secret.
 
-use std::sync::Arc;
-
-use connect_api::ClientContext;
-use connect_api::http::Limits;
-use connect_operator::leader::Scope;
-use connect_operator::metrics::Metrics;
-use connect_operator::operator::clients::action_factory::ActionFactory;
-use connect_operator::operator::clients::connect_factory::HttpFactory;
-use connect_operator::operator::cluster::initial_lists::InitialLists;
 use connect_operator::operator::cluster::objects::secret;
-use connect_operator::operator::kinds::managed_kind::Object;
 use connect_operator::operator::remote::ConnectFactory;
 use connect_operator::operator::values::digest::DigestKey;
-use dev_server::DevServer;
-use k8s_openapi::api::events::v1::Event;
-use kube::Resource;
-use kube::core::NamespaceResourceScope;
-use serde::Serialize;
 
-use crate::operators::{self, Running};
 use crate::prelude::*;
 use crate::reported::is_for_its_generation;
 use crate::unreliable;
-use crate::watching::{awaited, until};
 use connect_operator::operator::deployment::persisted::PersistedState;
 use connect_operator::operator::deployment::state::shown;
 
@@ -236,6 +219,14 @@ impl Shop {
         self.sandbox.objects()
     }
 
+    /// Changes an object as a user does.
+    pub(crate) async fn patch<K>(&self, name: &str, change: &Value) -> K
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned,
+    {
+        self.api::<K>().patch(name, &PatchParams::default(), &Patch::Merge(change)).await.unwrap()
+    }
+
     pub(crate) async fn get(&self) -> ConnectorDeployment {
         self.api::<ConnectorDeployment>().get(NAME).await.expect("the resource exists")
     }
@@ -304,9 +295,27 @@ impl Shop {
         self.api::<ConnectorDeployment>().delete(NAME, &DeleteParams::default()).await.unwrap();
     }
 
+    /// Deletes the deployment, and returns once it is gone.
+    pub(crate) async fn delete_wholly(&self) {
+        self.delete().await;
+        self.until_gone().await;
+    }
+
     /// Returns the deployment once its Ready condition has this reason for its generation.
     pub(crate) async fn until_reason(&self, reason: &str) -> ConnectorDeployment {
         self.until_reason_of(NAME, reason).await
+    }
+
+    /// Applies a manifest, and returns the deployment once it reports this reason.
+    pub(crate) async fn apply_until(&self, manifest: &Value, reason: &str) -> ConnectorDeployment {
+        self.sandbox.apply(manifest).await.unwrap();
+        self.until_reason(reason).await
+    }
+
+    /// Merges a change into the deployment, and returns it once it reports this reason.
+    pub(crate) async fn change_until(&self, change: &Value, reason: &str) -> ConnectorDeployment {
+        self.change(change).await;
+        self.until_reason(reason).await
     }
 
     /// Returns an object once its Ready condition has this reason for its generation.

@@ -1,15 +1,10 @@
 //! Failures of the API server on demand: requests of the operator's client are refused, lost, late, or not sent.
 
 use std::hash::{BuildHasher as _, RandomState};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
-use axum::body::Body;
-use futures::{StreamExt as _, future};
-use http::{Method, Request, Response, StatusCode, Uri, header};
+use futures::future;
+use http::{Response, header};
 use kube::core::Status;
-use tokio::sync::watch;
-use tower::BoxError;
 
 use crate::prelude::*;
 

@@ -2,8 +2,6 @@
 
 use crate::patience::brief;
 use crate::prelude::*;
-use crate::rules::level;
-use crate::verbs::run;
 
 async fn wait(shop: &Shop, arguments: &[&str]) -> (Option<i32>, String) {
     let (code, stdout, stderr) = run(&shop.sandbox, &[&["wait"], arguments].concat()).await;
@@ -17,8 +15,7 @@ async fn wait_ends_when_ready_when_stalled_and_at_its_timeout() {
     assert!(code == Some(1) && printed.contains("deployment/tax does not exist in the namespace"), "{printed}");
 
     // Its Secret does not exist, which may change.
-    shop.sandbox.apply(&shop.deployment()).await.unwrap();
-    shop.until_reason("SecretMissing").await;
+    shop.apply_until(&shop.deployment(), "SecretMissing").await;
     let limit = format!("{}s", brief().as_secs().max(1));
     let (code, printed) = wait(&shop, &["deployment/tax", "--timeout", &limit]).await;
     assert!(code == Some(1) && printed.contains(&format!("not ready after {limit}: SecretMissing")), "{printed}");

@@ -3,11 +3,7 @@
 use std::fmt::Debug;
 use std::pin::pin;
 
-use futures::StreamExt as _;
-use kube::Resource;
 use kube::runtime::wait::Condition;
-use kube::runtime::{WatchStreamExt as _, watcher};
-use serde::de::DeserializeOwned;
 
 use crate::prelude::*;
 

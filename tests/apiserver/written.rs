@@ -1,12 +1,6 @@
 //! Commands of pages and examples, run as by a user who copies them: in a shell, from the root of the project. Only the
 //! address of the dev server and the namespace are replaced.
 
-use std::os::unix::fs::symlink;
-use std::path::Path;
-
-use tempfile::TempDir;
-use tokio::process::Command;
-
 use crate::prelude::*;
 
 /// The default address of the dev server, which the pages use.
@@ -33,7 +27,7 @@ impl Shell {
         for (name, text) in examples() {
             std::fs::write(folder.join("examples").join(name), shell.here(&text)).unwrap();
         }
-        copy(&root().join("examples/promotion"), &folder.join("examples/promotion"));
+        copy(&in_checkout("examples/promotion"), &folder.join("examples/promotion"));
         symlink(env!("CARGO_BIN_EXE_connect-operator"), folder.join("bin/connect-operator")).unwrap();
         symlink(shop.sandbox.kubectl_program(), folder.join("bin/kubectl")).unwrap();
         std::fs::copy(shop.sandbox.kubeconfig(), folder.join("kubeconfig")).unwrap();
@@ -97,13 +91,9 @@ fn is_run(lines: &str) -> bool {
 
 /// Every manifest of `examples/`: its name and its text.
 pub(crate) fn examples() -> Vec<(String, String)> {
-    let folder = root().join("examples");
-    let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
-    let manifests = files.filter(|path| path.extension().is_some_and(|end| end == "yaml"));
-    let read = |path: std::path::PathBuf| {
-        (path.file_name().unwrap().to_str().unwrap().to_owned(), std::fs::read_to_string(&path).unwrap())
-    };
-    manifests.map(read).collect()
+    let here = names_in("examples").into_iter().map(|name| format!("examples/{name}"));
+    let manifests = here.filter(|path| !in_checkout(path).is_dir()).flat_map(|path| files(&[&path], &["yaml"]));
+    manifests.map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), text_of(path))).collect()
 }
 
 /// Copies a folder recursively.
@@ -117,9 +107,4 @@ fn copy(from: &Path, to: &Path) {
             std::fs::copy(&entry, name).unwrap();
         }
     }
-}
-
-/// The folder of this repository.
-pub(crate) fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
 }

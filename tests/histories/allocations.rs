@@ -7,7 +7,6 @@ use std::task::Poll;
 use futures::future::poll_fn;
 
 use crate::prelude::*;
-use crate::users::RESOURCES;
 
 /// Number and allocations of the reconciles of an operator.
 #[derive(Default)]

@@ -6,16 +6,10 @@ mod checks;
 mod settled;
 mod staged;
 
-use clock::later;
 use connect_api::model::{ApplicationConfiguration, RedeployAction};
 
-use crate::history::Foreign;
-use crate::interceptor::What;
 use crate::prelude::*;
-use crate::remote::{Arrived, Asked, Verb};
 use crate::settled::unsettled;
-use crate::staged::Plan;
-use crate::users::{RESOURCES, Resource};
 use Start::{Adopted, Live};
 use checks::{GET, POST};
 

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use crate::frontend::REPLIES;
 use crate::prelude::*;
-use crate::users::{PROJECT_NAME, SHOP, YARD};
+use crate::users::YARD;
 
 /// The checks that a history may have: namespace and name. Each may follow the deployment `one` of its namespace.
 pub(crate) const CHECKS: [(&str, &str); 3] = [(SHOP, "smoke"), (SHOP, "probe"), (YARD, "smoke")];

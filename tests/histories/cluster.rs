@@ -5,8 +5,6 @@
 //! finalizers, and a new uid for each object, even under a name that existed before. A write that changes nothing makes
 //! no new version.
 
-use json_patch::merge;
-
 use crate::prelude::*;
 
 /// A kind that is stored.

@@ -1,14 +1,12 @@
 //! What a resource asks for, computed from the objects of the cluster by code of its own: the operator's computation is
 //! what is under test.
 
-use std::collections::BTreeSet;
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::checker::TOKEN;
 use crate::prelude::*;
-use crate::remote::{GLOBAL, Values};
+use crate::remote::GLOBAL;
 use crate::users::{APPLICATION, FEATURES};
 
 /// Returns the values that a resource asks for, with defaults for what is not set; `None`: an object that it references

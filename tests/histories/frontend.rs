@@ -1,19 +1,15 @@
 //! The frontend whose actions are checked: what it answers now, and the calls that operators made.
 
 use std::cell::RefCell;
-use std::sync::Mutex;
 
-use clock::Clock;
 use connect_api::ApiError;
 use connect_api::action::{ActionAnswer, ActionApi, ActionRequest};
-use connect_api::api::Answer;
 use connect_api::error::Failure as Failed;
 use connect_api::hosts::{AllowedHosts, Endpoint, UrlRefused};
 use connect_operator::names::DEFAULT_ACTION_HOSTS;
 use connect_operator::operator::clients::action_factory::ActionFactory;
 use http::{Method, StatusCode};
 
-use crate::interceptor::{Failure, Interceptor, What};
 use crate::prelude::*;
 use crate::remote::error;
 

@@ -4,9 +4,8 @@
 use dev_server::{BuildIds, DeleteBusy, Normalise, Partial, ValuesShow, Variant, Versions};
 use proptest::prelude::*;
 
-use crate::checks::{self, CheckShape};
+use crate::checks;
 use crate::prelude::*;
-use crate::sharing;
 
 /// How the remote interprets what the contract leaves open, in a form that shrinks to the friendliest interpretation.
 #[derive(Clone, Copy, Debug, Default)]

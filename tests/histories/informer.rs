@@ -7,19 +7,15 @@
 //! complete. What an event ends and enqueues is the operator's own code (`operator/manager/event_handlers.rs`,
 //! `known_objects.rs` and `references/sources.rs`).
 
-use std::collections::VecDeque;
-
 use connect_operator::operator::cluster::initial_lists::List;
 use connect_operator::operator::cluster::objects::guarded::Guarded;
 use connect_operator::operator::cluster::references::Referenced;
 use connect_operator::operator::cluster::references::sources::Sources;
-use connect_operator::operator::context::Context;
 use connect_operator::operator::kinds::managed_kind::{ManagedKind, object_ref, user_changes};
 use connect_operator::operator::manager::event_handlers;
 use connect_operator::operator::manager::known_objects::KnownObjects;
+use kube::Resource;
 use kube::runtime::watcher::Event;
-use kube::{Resource, ResourceExt as _};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::prelude::*;

@@ -4,11 +4,12 @@
 //! refused, or is the last call of its operator. Its effect happens at that moment and nowhere else, so the driver
 //! determines the order of all effects.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{MutexGuard, PoisonError};
 
 use connect_api::ErrorCode;
-use jiff::Timestamp;
 use tokio::sync::oneshot;
+
+use crate::prelude::*;
 
 /// The callee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

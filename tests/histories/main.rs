@@ -29,7 +29,6 @@ mod users;
 mod watches;
 
 use std::fmt;
-use std::sync::Mutex;
 use std::thread;
 
 use proptest::prelude::Strategy;

@@ -3,13 +3,8 @@
 mod rates;
 mod versions;
 
-use connect_operator::operator::reporting::conditions;
-use serde::Deserialize;
-
-use crate::history::{Foreign, History};
 use crate::prelude::*;
 use crate::replay::replay;
-use crate::users::{RESOURCES, Resource};
 
 fn outage(place: Callee, skip: u8, outage: Outage) -> Step {
     Step::Trouble(Armed { place, changes: true, skip, trouble: outage })
@@ -17,6 +12,16 @@ fn outage(place: Callee, skip: u8, outage: Outage) -> Step {
 
 fn live(steps: Vec<Step>) -> History {
     History { order: 0, reading: Reading::default(), skew: 0, live: Some(Shape::default()), steps }
+}
+
+/// A history that begins with nothing.
+fn fresh(steps: Vec<Step>) -> History {
+    History { live: None, ..live(steps) }
+}
+
+/// The same with a remote that trims values.
+fn trimmed(steps: Vec<Step>) -> History {
+    History { reading: Reading { normalise: 1, ..Reading::default() }, ..fresh(steps) }
 }
 
 /// Plays a history, and counts creates, redeploys, and redeploys that only an allowance explains.
@@ -64,15 +69,12 @@ fn each_named_history_reaches_the_requested_state() {
         ),
         (
             "rule 11: a request that comes while a create is repeated is served by one redeploy",
-            History {
-                live: None,
-                ..live(vec![
-                    outage(Callee::Remote, 0, Outage::Broken),
-                    Step::Write(0, shape),
-                    Step::Pass(1),
-                    Step::Redeploy(0),
-                ])
-            },
+            fresh(vec![
+                outage(Callee::Remote, 0, Outage::Broken),
+                Step::Write(0, shape),
+                Step::Pass(1),
+                Step::Redeploy(0),
+            ]),
             (1, 1, 0),
         ),
         (
@@ -90,33 +92,25 @@ fn each_named_history_reaches_the_requested_state() {
         ),
         (
             "rule 16: a difference that no end could be compared for is corrected once, and not again",
-            History {
-                live: None,
-                reading: Reading { normalise: 1, ..Reading::default() },
-                ..live(vec![
-                    Step::Write(0, Shape { level: 3, config: true, correct: true, ..shape }),
-                    Step::Rest,
-                    Step::Config(2),
-                    Step::Freeze(40),
-                    Step::Pass(7),
-                    Step::Config(1),
-                    Step::Pass(400),
-                ])
-            },
+            trimmed(vec![
+                Step::Write(0, Shape { level: 3, config: true, correct: true, ..shape }),
+                Step::Rest,
+                Step::Config(2),
+                Step::Freeze(40),
+                Step::Pass(7),
+                Step::Config(1),
+                Step::Pass(400),
+            ]),
             (1, 3, 1),
         ),
         (
             "rule 16: a difference is corrected once more after the deployment was created again",
-            History {
-                live: None,
-                reading: Reading { normalise: 1, ..Reading::default() },
-                ..live(vec![
-                    Step::Write(0, Shape { level: 3, correct: true, ..shape }),
-                    Step::Pass(400),
-                    Step::Foreign(0, Foreign::Remove),
-                    Step::Pass(900),
-                ])
-            },
+            trimmed(vec![
+                Step::Write(0, Shape { level: 3, correct: true, ..shape }),
+                Step::Pass(400),
+                Step::Foreign(0, Foreign::Remove),
+                Step::Pass(900),
+            ]),
             (2, 2, 2),
         ),
         (
@@ -131,10 +125,7 @@ fn each_named_history_reaches_the_requested_state() {
         ),
         (
             "rule 18: a failure is reported, whatever outputs are requested",
-            History {
-                live: None,
-                ..live(vec![Step::Write(0, Shape { level: 4, outputs: true, ..shape }), Step::Pass(90)])
-            },
+            fresh(vec![Step::Write(0, Shape { level: 4, outputs: true, ..shape }), Step::Pass(90)]),
             (1, 0, 0),
         ),
         (
@@ -175,18 +166,15 @@ fn rule_22_each_named_history_of_a_deletion_reaches_the_requested_state() {
             "one with a key conflict is deleted while its reconcile reports that, and is forgotten all the same",
             History {
                 order: 2_137_730_254_908_806_583,
-                ..History {
-                    live: None,
-                    ..live(vec![
-                        Step::Start(1, 0),
-                        Step::Write(3, Shape::default()),
-                        Step::Rest,
-                        Step::Config(2),
-                        Step::Write(2, Shape::default()),
-                        Step::Run(9),
-                        Step::Namespace(0, 0),
-                    ])
-                }
+                ..fresh(vec![
+                    Step::Start(1, 0),
+                    Step::Write(3, Shape::default()),
+                    Step::Rest,
+                    Step::Config(2),
+                    Step::Write(2, Shape::default()),
+                    Step::Run(9),
+                    Step::Namespace(0, 0),
+                ])
             },
             (1, 0, 0),
         ),

@@ -4,14 +4,12 @@
 //! reconciled once more. Stopping an operator drops all of its futures and memory at the call at which it is stopped.
 
 use std::cell::RefCell;
-use std::sync::Mutex;
 
-use clock::Clock;
 use connect_operator::leader::Scope;
 use connect_operator::metrics::Metrics;
 use connect_operator::operator::cluster::initial_lists::InitialLists;
 use connect_operator::operator::cluster::objects::secret;
-use connect_operator::operator::context::{Context, Settings};
+use connect_operator::operator::context::Settings;
 use connect_operator::operator::manager::event_handlers;
 use connect_operator::operator::manager::reconciled;
 use connect_operator::operator::manager::{self, Options};
@@ -23,9 +21,8 @@ use tokio::task::JoinHandle;
 
 use crate::allocations::Allocations;
 use crate::frontend::{ActionLine, CHECKING, Checking, Frontend};
-use crate::interceptor::Interceptor;
 use crate::prelude::*;
-use crate::remote::{CALLER, DENIED, Line, Remote};
+use crate::remote::{CALLER, DENIED, Line};
 use crate::service::Service;
 use crate::sharing::HOME;
 use crate::watches::{Watch, Watches};

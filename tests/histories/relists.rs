@@ -1,7 +1,6 @@
 //! Lists that start again, object by object, while everything else goes on.
 
 use crate::prelude::*;
-use crate::users::Resource;
 
 /// A new list delivers its first objects long before reconciles may read them.
 #[test]

@@ -2,21 +2,17 @@
 //!
 //! Records every change that an operator requested and what it sent, so that the checker can count.
 
-use std::sync::Mutex;
-
-use clock::Clock;
-use connect_api::api::{Answer, PageRequest};
+use connect_api::api::PageRequest;
 use connect_api::error::Failure as Failed;
 use connect_api::model::{
-    ApplicationConfiguration, ConfigurationValue, Connector, ConnectorStaged, ConnectorUpdateAction, Deployment,
-    DeploymentDraft, GlobalConfiguration, Paged, RedeployAction, RetryPolicy,
+    ApplicationConfiguration, ConfigurationValue, Connector, ConnectorStaged, ConnectorUpdateAction, DeploymentDraft,
+    GlobalConfiguration, Paged, RedeployAction, RetryPolicy,
 };
-use connect_api::{ApiError, CommerceApi, ConnectApi, Selector};
+use connect_api::{ApiError, CommerceApi, ConnectApi};
 use connect_operator::operator::remote::{ConnectFactory, Connection, Settings};
-use dev_server::{ListQuery, Refusal, World};
+use dev_server::{ListQuery, Refusal};
 use secrecy::ExposeSecret;
 
-use crate::interceptor::{Failure, Interceptor, What};
 use crate::prelude::*;
 
 mod staged;

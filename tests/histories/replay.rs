@@ -5,11 +5,9 @@ use dev_server::Normalise;
 
 use crate::Replay;
 use crate::checks::{self, CHECKS};
-use crate::history::History;
 use crate::prelude::*;
 use crate::settled;
-use crate::sharing;
-use crate::users::{NAMESPACES, RESOURCES};
+use crate::users::NAMESPACES;
 
 /// Number of checks whether everything has settled, and the pause between them: first short, then long enough for every
 /// pause of the rules (an hour at most).

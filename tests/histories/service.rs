@@ -2,17 +2,13 @@
 //!
 //! It supports the paths and verbs that the operator uses; anything else fails the test. Events are discarded.
 
-use std::sync::{Arc, Mutex};
-
-use clock::Clock;
 use http::{Method, Request, Response};
 use kube::Client;
 use kube::client::Body;
-use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, Key, Kind, Refusal};
+use crate::cluster::Refusal;
 use crate::frontend::CHECKING;
-use crate::interceptor::{Callee, Failure, Interceptor, What, lock};
+use crate::prelude::*;
 
 /// The cluster as one operator reaches it.
 #[derive(Clone)]

@@ -2,9 +2,6 @@
 
 mod outputs;
 
-use std::collections::BTreeSet;
-
-use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use connect_operator::crd::connector_staged_status::ConnectorStagedStatus;
 use connect_operator::crd::{
     AdoptionPolicy, ConnectorStaged, DriftPolicy, ManagementPolicy, PreviewPermission, RemovedValuesPolicy,
@@ -12,16 +9,11 @@ use connect_operator::crd::{
 };
 use connect_operator::operator::deployment::intent;
 use connect_operator::operator::deployment::persisted::OperationType;
-use connect_operator::operator::deployment::state::shown;
-use connect_operator::operator::reporting::conditions;
-use kube::ResourceExt;
-use serde::Deserialize;
 
 use crate::checker::State;
 use crate::cluster::is_going;
 use crate::desired;
 use crate::prelude::*;
-use crate::remote::Values;
 
 /// Limit of the size of a status, in bytes of JSON.
 const LARGEST_STATUS: usize = 8 * 1024;

@@ -5,8 +5,7 @@ mod named;
 use proptest::prelude::*;
 
 use crate::prelude::*;
-use crate::remote::PROJECT;
-use crate::users::{NAMESPACES, SHOP, YARD, encoded};
+use crate::users::{NAMESPACES, YARD, encoded};
 
 /// The namespace of the operator.
 pub(crate) const HOME: &str = "operator";

@@ -3,18 +3,15 @@
 //! [`Simulation::micro`] does one thing at a time: it decides one waiting call, starts one reconcile, or delivers one
 //! event. Numbers from the history choose which, so the same history always happens in the same way.
 
-use std::collections::VecDeque;
-use std::sync::{LazyLock, Mutex};
+use std::sync::LazyLock;
 
-use clock::{Clock, between, later};
 use connect_api::ErrorCode;
-use dev_server::{Catalogue, Variant, World};
+use dev_server::{Catalogue, Variant};
 use jiff::SignedDuration;
 
-use crate::interceptor::{Call, Effect, Fate, Interceptor, Left};
+use crate::interceptor::{Call, Effect, Fate, Left};
 use crate::operator::{Move, Operator, Own, Reach};
 use crate::prelude::*;
-use crate::remote::Remote;
 
 /// L of the design: the time limit of a request.
 pub(crate) const LIMIT: Duration = Duration::from_secs(30);

@@ -5,13 +5,11 @@ mod held;
 mod named;
 pub(crate) mod random;
 
-use connect_api::Selector;
 use connect_api::model::{ConnectorStagedDraft, ConnectorUpdate, ConnectorUpdateAction, Creator, Repository};
 use dev_server::{Outcomes, PlannedOutcome};
 
 use crate::prelude::*;
-use crate::remote::PROJECT;
-use crate::users::{self, PROJECT_NAME, Resource, SHOP};
+use crate::users;
 
 /// Name of the resource.
 const NAME: &str = "kit";

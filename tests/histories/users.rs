@@ -7,15 +7,11 @@ use connect_api::model::{
     DeploymentDraft, DeploymentType, RedeployAction, SecuredValue,
 };
 use dev_server::{Partial, PlannedOutcome};
-use json_patch::merge;
 use secrecy::SecretString;
 
 use crate::checker::TOKEN;
 use crate::cluster::finalizers;
-use crate::history::Foreign;
 use crate::prelude::*;
-use crate::remote::PROJECT;
-use crate::sharing;
 
 /// A resource that a history may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,14 +1,12 @@
 //! The watches of one operator.
 
-use connect_operator::crd::{ActionCheck, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged};
-use connect_operator::operator::context::Context;
-use connect_operator::operator::object_ref::{Kind as ObjectKind, ObjectRef};
+use connect_operator::crd::{ActionCheck, ClusterConnectProject, ConnectProject, ConnectorStaged};
+use connect_operator::operator::object_ref::Kind as ObjectKind;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::core::PartialObjectMeta;
 
-use crate::cluster::{Cluster, Kind};
 use crate::informer::{Informer, Names};
-use crate::sharing;
+use crate::prelude::*;
 
 /// A watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

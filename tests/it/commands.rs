@@ -1,23 +1,12 @@
 //! The commands with which users read the registry and deployments, as processes, against the dev server.
 
-use std::process::{Output, Stdio};
-
-use clock::Clock;
-use connect_api::model::DeploymentDraft;
-use dev_server::Options;
-use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 
-use crate::described::DevServer;
-use crate::patience::in_time;
+use crate::prelude::*;
 use crate::repeated_options::KUBECONFIG;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_connect-operator");
-
-async fn dev_server() -> DevServer {
-    DevServer::start(Options::default(), Clock::system()).await.expect("a dev server")
-}
 
 /// Returns the program with the environment of project `demo`, and nothing else of this process's.
 fn program(dev: &DevServer, arguments: &[&str]) -> Command {
@@ -45,20 +34,8 @@ async fn printed(dev: &DevServer, arguments: &[&str]) -> String {
     stdout
 }
 
-/// Creates a deployment of the demo connector; returns its id.
 fn deploy(dev: &DevServer, key: &str) -> String {
-    let draft: DeploymentDraft = serde_json::from_value(json!({
-        "key": key, "type": "sandbox", "connector": {"key": "demo-connector"}, "region": "europe-west1.gcp",
-        "configurations": [{
-            "applicationName": "service",
-            "securedConfiguration": [{"key": "API_TOKEN", "value": "canary-of-the-shop"}],
-        }],
-    }))
-    .unwrap();
-    let now = dev.now();
-    let id = dev.world().create("demo", &draft, true, now).unwrap().id;
-    dev.world().finish(&id, now).unwrap();
-    id
+    dev.deploy(key, &json!([]), "canary-of-the-shop")
 }
 
 /// Returns the first word of each line below the header.
@@ -68,7 +45,7 @@ fn first_words(table: &str) -> Vec<&str> {
 
 #[tokio::test]
 async fn the_registry_is_searched_and_shown() {
-    let dev = dev_server().await;
+    let dev = DevServer::usual().await;
     let all = printed(&dev, &["connectors", "search"]).await;
     assert!(all.starts_with("KEY") && first_words(&all).contains(&"demo-connector"), "{all}");
     let tax = printed(&dev, &["connectors", "search", "--type", "tax"]).await;
@@ -101,7 +78,7 @@ async fn the_registry_is_searched_and_shown() {
 
 #[tokio::test]
 async fn records_are_printed_with_more_details_and_as_names() {
-    let dev = dev_server().await;
+    let dev = DevServer::usual().await;
     let id = deploy(&dev, "shop_tax");
     for (command, header, detail, name) in [
         (&["deployments", "list"][..], "APPLICATIONS", id.as_str(), "shop_tax\n"),
@@ -116,7 +93,7 @@ async fn records_are_printed_with_more_details_and_as_names() {
 
 #[tokio::test]
 async fn deployments_are_listed_and_shown_without_secured_values() {
-    let dev = dev_server().await;
+    let dev = DevServer::usual().await;
     let id = deploy(&dev, "shop_tax");
     deploy(&dev, "shop_oms");
     let mut keys = first_words(&printed(&dev, &["deployments", "list"]).await).join(" ");
@@ -136,7 +113,7 @@ async fn deployments_are_listed_and_shown_without_secured_values() {
 
 #[tokio::test]
 async fn what_exists_is_exported_as_manifests_without_secured_values() {
-    let dev = dev_server().await;
+    let dev = DevServer::usual().await;
     deploy(&dev, "shop_tax");
     deploy(&dev, "shop_oms");
     let kinds = |yaml: &str| -> Vec<(String, String)> {
@@ -163,7 +140,7 @@ async fn what_exists_is_exported_as_manifests_without_secured_values() {
 
 #[tokio::test]
 async fn an_action_is_called_once_and_its_answer_printed() {
-    let dev = dev_server().await;
+    let dev = DevServer::usual().await;
     let folder = tempfile::tempdir().unwrap();
     let body = folder.path().join("body.json");
     std::fs::write(&body, json!({"variant": {"sku": "A1", "count": 2}}).to_string()).unwrap();
@@ -200,7 +177,7 @@ const NO_KUBECONFIG: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/no-kubeconfig
 #[tokio::test]
 async fn errors_name_the_remedy_and_exit_with_1() {
     std::fs::write(NO_KUBECONFIG, "canary\n").unwrap();
-    let dev = dev_server().await;
+    let dev = DevServer::usual().await;
     deploy(&dev, "shop_tax");
     // An empty variable counts as unset.
     let nothing = ("CTP_REGION", "");

@@ -3,22 +3,13 @@
 
 mod registry;
 
-use std::time::Duration;
-
-use clock::Clock;
-use connect_api::api::PageRequest;
-use connect_api::client_context::ClientContext;
-use connect_api::error::{Effect, Failure};
-use connect_api::http::HttpConnect;
-use connect_api::model::{Deployment, DeploymentDraft, DeploymentStatus, DeploymentType, RedeployAction};
-use connect_api::{ConnectApi, ErrorCode, Selector};
-use dev_server::{MASK, Options};
-use jiff::Timestamp;
+use connect_api::ErrorCode;
+use connect_api::model::DeploymentType;
+use dev_server::MASK;
 use secrecy::ExposeSecret;
-use serde_json::{Value, json};
 
-use crate::client::remote::{no_hurry, settings};
-use crate::described::DevServer;
+use crate::client::remote::no_hurry;
+use crate::prelude::*;
 
 /// Duration of a deployment.
 const DEPLOYING: Duration = Duration::from_secs(5);
@@ -31,12 +22,8 @@ struct Pair {
 
 impl Pair {
     async fn start() -> Self {
-        Self::with(Options::default()).await
-    }
-
-    async fn with(options: Options) -> Self {
         let clock = Clock::stepped("2026-01-01T00:00:00Z".parse().expect("a time"));
-        let options = Options { deploy_duration: DEPLOYING, ..options };
+        let options = Options { deploy_duration: DEPLOYING, ..Options::default() };
         let dev = DevServer::start(options, clock.clone()).await.expect("a dev server");
         let settings = settings(&dev.url(), &dev.url());
         // The client uses the machine's clock: its rate limiter must not wait for a step.
@@ -155,10 +142,9 @@ fn records_written_from_the_contract_are_read_whatever_they_leave_open() {
     let read = |value: Value| serde_json::from_value::<Deployment>(value).expect("a deployment");
     let whole = read(record(|_| {}));
     assert_eq!(whole.report()[0].message, None);
-    assert_eq!(
-        (whole.version, whole.kind, whole.status),
-        (7, Some(DeploymentType::Production), DeploymentStatus::Deployed)
-    );
+    assert_eq!(whole.version, 7);
+    assert_eq!(whole.kind, Some(DeploymentType::Production));
+    assert_eq!(whole.status, DeploymentStatus::Deployed);
 
     for (case, value) in [
         ("no build yet", record(|record| record["details"] = json!({}))),

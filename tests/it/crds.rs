@@ -3,17 +3,11 @@
 mod bounds;
 mod kustomize;
 
-use std::collections::BTreeSet;
-use std::path::Path;
-
-use connect_operator::crd::{
-    self, ActionCheck, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged,
-};
+use connect_operator::crd::{ActionCheck, ClusterConnectProject, ConnectProject, ConnectorStaged};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
 
-use crate::golden::assert_golden;
+use crate::prelude::*;
 
 /// One schema within a CRD, with its path.
 struct Field {
@@ -56,10 +50,7 @@ fn the_committed_crds_are_those_that_the_code_generates_and_no_others() {
         assert_golden(&format!("crds/{name}"), &crd::generate::to_yaml(&crd));
         names.insert(name);
     }
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("crds");
-    let committed = std::fs::read_dir(folder).unwrap();
-    let committed: BTreeSet<_> = committed.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    assert_eq!(committed, names);
+    assert_eq!(names_in("crds"), names);
 }
 
 #[test]

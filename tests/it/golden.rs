@@ -1,14 +1,15 @@
 //! Golden files: generated content is compared with the committed one; `UPDATE_GOLDEN=1 cargo test` rewrites it.
 
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
+
+use crate::prelude::*;
 
 /// Held while parts of a page are replaced: several tests write parts of one page.
 static PARTS: Mutex<()> = Mutex::new(());
 
 /// Asserts that the file at `path`, relative to the package, contains `actual`.
 pub(crate) fn assert_golden(path: &str, actual: &str) {
-    let file = file(path);
+    let file = in_checkout(path);
     let mut expected = std::fs::read_to_string(&file).unwrap_or_default();
     // A file that is already right is not written: another test may read it at the same time.
     if expected != actual && std::env::var_os("UPDATE_GOLDEN").is_some() {
@@ -22,7 +23,7 @@ pub(crate) fn assert_golden(path: &str, actual: &str) {
 /// part stands between `<!-- generated: NAME -->` and `<!-- end: NAME -->`, in YAML between such comments with `#`.
 pub(crate) fn assert_golden_parts(path: &str, parts: &[(&str, String)]) {
     let _turn = PARTS.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut page = std::fs::read_to_string(file(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let mut page = text_of(path);
     let yaml = Path::new(path).extension().is_some_and(|extension| extension == "yaml");
     let (open, close) = if yaml { ("#", "") } else { ("<!--", " -->") };
     for (name, content) in parts {
@@ -32,8 +33,4 @@ pub(crate) fn assert_golden_parts(path: &str, parts: &[(&str, String)]) {
         page = format!("{before}{begin}\n{}\n\n{end}{after}", content.trim_end());
     }
     assert_golden(path, &page);
-}
-
-fn file(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }

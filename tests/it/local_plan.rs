@@ -1,13 +1,9 @@
 //! `plan --local` as a process, against the dev server: no cluster is asked, and there is none.
 
-use clock::Clock;
-use connect_api::model::DeploymentDraft;
-use dev_server::Options;
-use serde_json::{Value, json};
 use test_support::commands::with_input;
 use tokio::process::Command;
 
-use crate::described::DevServer;
+use crate::prelude::*;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_connect-operator");
 const TOKEN: &str = "canary-token";
@@ -22,7 +18,7 @@ struct Shop {
 
 impl Shop {
     async fn open() -> Self {
-        Self { dev: DevServer::start(Options::default(), Clock::system()).await.expect("a dev server") }
+        Self { dev: DevServer::usual().await }
     }
 
     fn project(&self) -> Value {
@@ -33,20 +29,6 @@ impl Shop {
             &json!({"projectKey": "demo", "region": "europe-west1.gcp", "apiUrl": url,
             "authUrl": url, "credentialsSecretRef": {"name": "login"}}),
         )
-    }
-
-    /// Deploys the demo connector under the key of the deployment in the namespace `default`.
-    fn deploy(&self, level: &str) {
-        let draft: DeploymentDraft = serde_json::from_value(json!({
-            "key": "default_tax", "type": "sandbox", "connector": {"key": "demo-connector"}, "region": "europe-west1.gcp",
-            "configurations": [{"applicationName": "service",
-                "standardConfiguration": [{"key": "LOG_LEVEL", "value": level}],
-                "securedConfiguration": [{"key": "API_TOKEN", "value": TOKEN}]}],
-        }))
-        .unwrap();
-        let now = self.dev.now();
-        let id = self.dev.world().create("demo", &draft, true, now).unwrap().id;
-        self.dev.world().finish(&id, now).unwrap();
     }
 
     /// Plans these manifests with these variables; returns the exit code and the plan.
@@ -139,11 +121,15 @@ async fn files_and_the_registry_are_enough_for_a_plan() {
     let mut variables = CREDENTIALS;
     let without = [shop.project(), info()];
     assert_eq!(outcome(&shop.plan(&without, &variables).await).1, "create");
-    variables[0].1 = "other";
-    assert_eq!(outcome(&shop.plan(&without, &variables).await).1, "notKnown");
+    for (at, wrong) in [(0, "other"), (0, ""), (2, "")] {
+        variables = CREDENTIALS;
+        variables[at].1 = wrong;
+        assert_eq!(outcome(&shop.plan(&without, &variables).await).1, "notKnown", "{variables:?}");
+    }
 
     // What exists under the key is that of the resource.
-    shop.deploy("info");
+    // Under the key of the deployment in the namespace `default`.
+    shop.dev.deploy("default_tax", &json!([{"key": "LOG_LEVEL", "value": "info"}]), TOKEN);
     for (case, manifests, expected) in [
         ("nothing differs that can be compared", vec![login(), shop.project(), token(), info()], (2, "unknown")),
         ("a plain value", vec![login(), shop.project(), token(), tax(&json!("debug"))], (2, "redeploy")),

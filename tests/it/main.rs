@@ -16,6 +16,7 @@ mod documentation;
 mod golden;
 mod local_plan;
 mod official_client;
+mod prelude;
 mod release;
 mod reliability;
 mod repeated_options;

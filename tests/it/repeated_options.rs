@@ -1,7 +1,8 @@
 //! Options that are given twice, as additional arguments of the chart do, and in the environment.
 
 use std::net::TcpListener;
-use std::process::{Command, Output};
+
+use crate::prelude::*;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_connect-operator");
 

@@ -1,12 +1,8 @@
 //! Types with secrets do not show them, and no field of a resource leads out of its namespace.
 
-use std::process::Command;
-
-use connect_api::Rate;
 use connect_api::http::{self, Credentials};
 use connect_api::mask::Masker;
-use connect_api::model::{Deployment, DeploymentDraft, RedeployAction, SecuredValue};
-use connect_operator::crd;
+use connect_api::model::SecuredValue;
 use connect_operator::operator::cluster::references::Source;
 use connect_operator::operator::deployment::value_from::Content;
 use connect_operator::operator::reconcile::panics;
@@ -15,11 +11,9 @@ use connect_operator::operator::values::Values;
 use connect_operator::operator::values::digest::{DigestKey, KEY_LENGTH};
 use connect_operator::operator::values::names::{GLOBAL, Item};
 use connect_operator::telemetry::{self, LogFormat};
-use dev_server::Catalogue;
-use secrecy::{SecretSlice, SecretString};
-use serde_json::{Value, json};
+use secrecy::SecretString;
 
-use crate::client::remote::settings;
+use crate::prelude::*;
 
 const SECRET: &str = "canary-value";
 /// The same as a list of bytes, as `Debug` formats it.

@@ -1,6 +1,6 @@
 //! What shells request from the program, as processes: completion, exit codes, closed pipes.
 
-use std::process::{Command, Output, Stdio};
+use crate::prelude::*;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_connect-operator");
 

@@ -3,11 +3,10 @@
 //! A program that is not installed is skipped with a notice, or is a failure if `REQUIRE_SHELLS` is set.
 
 use std::io::Write as _;
-use std::process::{Output, Stdio};
 
 use tokio::process::Command;
 
-use crate::patience::in_time;
+use crate::prelude::*;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_connect-operator");
 

@@ -1,7 +1,8 @@
 //! The sources of the workspace as tokens: without comments, and without code that is compiled only for tests.
 
-use std::path::Path;
 use std::sync::LazyLock;
+
+use crate::prelude::*;
 
 /// The crate that is no part of the program.
 const FOR_TESTS: &str = "test-support";
@@ -70,32 +71,16 @@ pub(crate) fn all() -> &'static [Source] {
 }
 
 fn read() -> Vec<Source> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut sources = Vec::new();
-    below(&root.join("src"), "", &mut sources);
-    for entry in std::fs::read_dir(root.join("crates")).unwrap() {
-        let entry = entry.unwrap();
-        let name = entry.file_name().into_string().unwrap();
-        if name != FOR_TESTS {
-            below(&entry.path().join("src"), &name, &mut sources);
+    for file in files(&["src", "crates"], &["rs"]) {
+        let path = file.to_str().unwrap().replacen("/src/", "/", 1);
+        let path = path.strip_prefix("src/").or(path.strip_prefix("crates/")).unwrap().to_owned();
+        if !path.starts_with(FOR_TESTS) && !ONLY_FOR_TESTS.iter().any(|part| path.contains(part)) {
+            sources.push(Source { path, words: without_tests(&words(&text_of(file))) });
         }
     }
     sources.sort_by(|one, other| one.path.cmp(&other.path));
     sources
-}
-
-/// Adds the files below a folder, which is at `place` among the sources.
-fn below(folder: &Path, place: &str, sources: &mut Vec<Source>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let (file, name) = entry.map(|entry| (entry.path(), entry.file_name().into_string().unwrap())).unwrap();
-        let path = if place.is_empty() { name } else { format!("{place}/{name}") };
-        if file.is_dir() {
-            below(&file, &path, sources);
-        } else if !ONLY_FOR_TESTS.iter().any(|part| path.contains(part)) && path.contains(".rs") {
-            let words = without_tests(&words(&std::fs::read_to_string(&file).unwrap()));
-            sources.push(Source { path, words });
-        }
-    }
 }
 
 /// Returns the tokens that are neither attributes nor under `#[cfg(test)]`.

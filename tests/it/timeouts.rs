@@ -1,7 +1,6 @@
 //! Tests take their time limits from `crates/test-support/src/patience.rs`, and assert no duration that a slower machine exceeds.
 
-use std::path::{Path, PathBuf};
-
+use crate::prelude::*;
 use crate::sources::words;
 
 /// The only place of limits.
@@ -17,18 +16,6 @@ const LIMITS: [&str; 7] = [
     "Instant :: now ( ) >",
     "Instant :: now ( ) +",
 ];
-
-/// Collects the test files below this folder of the package: in `tests/` all files, elsewhere those that are named so.
-fn files(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).unwrap() {
-        let path = folder.join(entry.unwrap().file_name());
-        if Path::new(env!("CARGO_MANIFEST_DIR")).join(&path).is_dir() {
-            files(&path, found);
-        } else if path.extension().is_some_and(|end| end == "rs") && path.to_str().unwrap().contains("test") {
-            found.push(path);
-        }
-    }
-}
 
 /// Returns the limits in a source.
 fn limits(text: &str) -> Vec<String> {
@@ -46,13 +33,12 @@ fn limits(text: &str) -> Vec<String> {
 
 #[test]
 fn every_limit_of_real_time_is_in_one_place() {
-    let mut found = Vec::new();
-    for folder in ["src", "crates", "tests"] {
-        files(Path::new(folder), &mut found);
-    }
+    // In `tests/` all files, elsewhere those that are named so.
+    let mut found = files(&["src", "crates", "tests"], &["rs"]);
+    found.retain(|path| path.to_str().unwrap().contains("test"));
     assert!(found.len() > 250, "{} files were found", found.len());
     found.retain(|path| path != Path::new(ONE_PLACE) && !path.ends_with("it/timeouts.rs"));
-    let wrong = found.iter().map(|path| (path, limits(&std::fs::read_to_string(path).unwrap())));
+    let wrong = found.iter().map(|path| (path, limits(&text_of(path))));
     let wrong: Vec<_> = wrong.filter(|(_, limits)| !limits.is_empty()).collect();
     assert_eq!(wrong, Vec::new(), "take it from {ONE_PLACE}");
 }

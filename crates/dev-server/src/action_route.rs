@@ -27,23 +27,3 @@ impl ActionRoute {
         self.preset.operation(&self.method).unwrap_or("none")
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn two_prefixes_lead_to_actions() {
-        for (path, expected) in [
-            (&["service", "action", "cart", "getCart"][..], Some("readAction")),
-            (&["frontastic", "action", "cart", "getCart"], Some("readFrontasticAction")),
-            (&["other", "action", "cart", "getCart"], None),
-            (&["service", "action", "cart"], None),
-            (&["service", "actions", "cart", "getCart"], None),
-            (&["service", "action", "cart", "getCart", "more"], None),
-        ] {
-            let route = ActionRoute::of("GET", path);
-            assert_eq!(route.as_ref().map(ActionRoute::operation), expected, "{path:?}");
-        }
-    }
-}

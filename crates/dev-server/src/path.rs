@@ -328,6 +328,10 @@ mod tests {
             POST /frontastic/action/cart/addToCart | writeFrontasticActionPost
             PUT /frontastic/action/cart%2F/add%20ToCart | writeFrontasticActionPut
             DELETE /service/action/cart/getCart | none
+            GET /other/action/cart/getCart | 404
+            GET /service/action/cart | 404
+            GET /service/actions/cart/getCart | 404
+            GET /service/action/cart/getCart/more | 404
             GET /service/action/cart/%4 | readAction
             GET /service/action/%FF | InvalidPathParam
             GET / | 404

@@ -38,20 +38,3 @@ impl Assets {
         Self { etcd, kube_apiserver, kubectl }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_folder_that_lacks_programs_is_refused_with_their_names() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        std::fs::write(folder.path().join("etcd"), "").expect("a file");
-        let error = Assets::of(folder.path()).expect_err("two programs are missing").to_string();
-        assert!(error.contains("has no kube-apiserver, kubectl: point it at"), "{error}");
-        for program in PROGRAMS {
-            std::fs::write(folder.path().join(program), "").expect("a file");
-        }
-        assert_eq!(Assets::of(folder.path()).expect("all programs exist"), Assets::at(folder.path()));
-    }
-}

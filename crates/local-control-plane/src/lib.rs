@@ -156,14 +156,6 @@ impl LocalCluster {
         client(self.config())
     }
 
-    /// Creates a client of `user`, see [`config_as`](Self::config_as). It belongs to the current runtime.
-    ///
-    /// # Errors
-    /// [`Error::Client`] if TLS cannot be set up.
-    pub fn client_as(&self, user: &str) -> Result<Client, Error> {
-        client(self.config_as(user))
-    }
-
     /// Returns the process ids of etcd and kube-apiserver.
     pub fn process_ids(&self) -> [u32; 2] {
         self.processes.each_ref().map(Child::id)

@@ -17,6 +17,8 @@ use tokio::net::TcpListener;
 use tokio::process::Command;
 use tokio::task::JoinHandle;
 
+use crate::go_tools::succeed;
+
 /// Its branch.
 pub const BRANCH: &str = "main";
 /// The first line of the response that lists the references, as a packet, and the packet that ends this section.
@@ -36,7 +38,7 @@ impl Repository {
     /// If git does not run.
     pub async fn serve() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        git(folder.path(), &["init", "--quiet", "--initial-branch", BRANCH], b"").await;
+        git_with(folder.path(), &["init", "--quiet", "--initial-branch", BRANCH], b"").await;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (listed, packed) = (folder.path().to_owned(), folder.path().to_owned());
@@ -84,10 +86,10 @@ impl Repository {
             }
         }
         let folder = self.folder.path();
-        git(folder, &["add", "--all"], b"").await;
+        git_with(folder, &["add", "--all"], b"").await;
         let identity = ["-c", "user.name=dev", "-c", "user.email=dev@example.com", "-c", "commit.gpgsign=false"];
-        git(folder, &[&identity[..], &["commit", "--quiet", "--message", "change"]].concat(), b"").await;
-        let hash = String::from_utf8(git(folder, &["rev-parse", "HEAD"], b"").await).unwrap();
+        git_with(folder, &[&identity[..], &["commit", "--quiet", "--message", "change"]].concat(), b"").await;
+        let hash = String::from_utf8(git_with(folder, &["rev-parse", "HEAD"], b"").await).unwrap();
         hash.trim().to_owned()
     }
 }
@@ -111,17 +113,23 @@ fn copy(from: &Path, to: &Path) {
 }
 
 async fn references(folder: &Path) -> impl IntoResponse + use<> {
-    let list = git(folder, &["upload-pack", "--stateless-rpc", "--advertise-refs", "."], b"").await;
+    let list = git_with(folder, &["upload-pack", "--stateless-rpc", "--advertise-refs", "."], b"").await;
     ([(CONTENT_TYPE, "application/x-git-upload-pack-advertisement")], [SERVICE, &list].concat())
 }
 
 async fn pack(folder: &Path, request: &[u8]) -> impl IntoResponse + use<> {
-    let pack = git(folder, &["upload-pack", "--stateless-rpc", "."], request).await;
+    let pack = git_with(folder, &["upload-pack", "--stateless-rpc", "."], request).await;
     ([(CONTENT_TYPE, "application/x-git-upload-pack-result")], pack)
 }
 
+/// Runs git in this folder, as a user with a name.
+pub fn git(folder: &Path, arguments: &[&str]) {
+    let user = ["-c", "user.name=Test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false"];
+    succeed(std::process::Command::new("git").arg("-C").arg(folder).args(user).args(arguments));
+}
+
 /// Returns the output of git, which must succeed.
-async fn git(folder: &Path, arguments: &[&str], input: &[u8]) -> Vec<u8> {
+async fn git_with(folder: &Path, arguments: &[&str], input: &[u8]) -> Vec<u8> {
     let mut command = Command::new("git");
     command.current_dir(folder).args(arguments).kill_on_drop(true);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

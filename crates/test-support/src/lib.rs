@@ -2,6 +2,7 @@
 //!
 //! - [`patience`]: how long a test waits before it fails
 //! - [`addresses`]: where a server listens later, or never
+//! - [`checkout`]: files of the checkout
 //! - [`chromium`]: a browser
 //! - [`commands`]: programs that read their standard input
 //! - [`git_repository`]: a repository over HTTP
@@ -13,6 +14,7 @@
 //! - [`tls_listener`]: a TLS server
 
 pub mod addresses;
+pub mod checkout;
 pub mod chromium;
 pub mod commands;
 pub mod git_repository;

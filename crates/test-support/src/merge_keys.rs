@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
+use crate::checkout::in_checkout;
+
 /// The file, relative to the root of the workspace.
 pub const FILE: &str = "deploy/kustomize/openapi.json";
 /// What the names of definitions of the operator's kinds begin with.
@@ -44,7 +46,7 @@ pub fn pruned(schema: &Value, definitions: &Value) -> Option<Value> {
 /// If the file is not what this function wrote.
 #[must_use]
 pub fn file_with(definitions: Map<String, Value>, own: bool, paths: Option<Value>) -> String {
-    let text = std::fs::read_to_string(format!("{}/{FILE}", super::ROOT)).unwrap_or_else(|_| "{}".into());
+    let text = std::fs::read_to_string(in_checkout(FILE)).unwrap_or_else(|_| "{}".into());
     let mut document: Value = serde_json::from_str(&text).expect("the file is JSON");
     let mut all = document["definitions"].as_object().cloned().unwrap_or_default();
     all.retain(|name, _| name.starts_with(OWN) != own);

@@ -127,24 +127,6 @@ pub fn with_condition(
 mod tests {
     use super::*;
     use crate::crd::CheckedFor;
-    use crate::operator::reporting::reason::ConditionState;
-
-    #[test]
-    fn a_failed_write_needs_a_user_and_a_failed_read_is_retried() {
-        use CheckOutcome::{Failed, NotSent, Passed, Sent};
-        for (outcome, writes, state) in [
-            (Passed, true, ConditionState::Ready),
-            (Passed, false, ConditionState::Ready),
-            (Failed, true, ConditionState::Stalled),
-            (Failed, false, ConditionState::Failing),
-            (NotSent, true, ConditionState::Waiting),
-            (Sent, true, ConditionState::Progressing),
-        ] {
-            let condition = ready_condition(&[], Some(&last(outcome)), writes);
-            assert_eq!(condition.reason.state(), state, "{outcome:?} {writes}");
-        }
-        assert_eq!(lost().reason.state(), ConditionState::Stalled);
-    }
 
     #[test]
     fn the_intent_to_send_clears_the_earlier_answer() {

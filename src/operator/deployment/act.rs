@@ -215,31 +215,3 @@ fn secured(values: &Values, application: &str) -> Vec<SecuredValue> {
     let all = values.secured.iter().filter(|(item, _)| item.application == application);
     all.map(|(item, value)| SecuredValue { key: item.key.clone(), value: value.clone() }).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use connect_api::error::Failure;
-
-    use super::*;
-    use crate::operator::testing::{answered, coded, failure};
-
-    #[test]
-    fn a_failed_call_is_classified_by_what_it_says_about_the_change() {
-        for (case, error, expected) in [
-            ("no answer", failure(Failure::NoAnswer), Response::Unknown),
-            ("an answer that cannot be read", failure(Failure::Unreadable), Response::Unknown),
-            ("a gateway gave up", answered(504), Response::Unknown),
-            ("not sent", failure(Failure::NotSent), Response::Retryable),
-            ("held back", failure(Failure::HeldBack), Response::Retryable),
-            ("throttled", answered(429), Response::Retryable),
-            ("another version, perhaps by this call", coded(409, "ConcurrentModification"), Response::Unknown),
-            ("rejected", coded(400, "DeploymentUnknownGlobalConfigurationKey"), Response::Refused),
-            ("no token", failure(Failure::CredentialsRefused), Response::Refused),
-            ("gone", coded(404, "ResourceNotFound"), Response::NotFound),
-            ("an existing key, perhaps by this call", coded(400, "DuplicateField"), Response::Unknown),
-        ] {
-            let result = Done::failed(error.clone());
-            assert_eq!((result.response, result.error), (expected, Some(error)), "{case}");
-        }
-    }
-}

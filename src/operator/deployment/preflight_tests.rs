@@ -36,14 +36,7 @@ fn offering(change: &serde_json::Value) -> RegistryConnector {
 }
 
 /// The values of a deployment, and what they are compared with.
-trait Given: Sized {
-    fn give(self, item: Item, text: &str) -> Self;
-    fn take(self, item: &Item) -> Self;
-    fn application(self, name: &str) -> Self;
-    fn without_service(self) -> Self;
-}
-
-impl Given for Values {
+impl Values {
     fn give(mut self, item: Item, text: &str) -> Self {
         match item.kind {
             Kind::Secured => drop(self.secured.insert(item, text.into())),

@@ -1,7 +1,7 @@
 //! Whether the API server accepts what the chart renders: each manifest with strict field validation, and each pod in a
 //! namespace that enforces the Pod Security Standard `restricted`.
 
-use crate::helm::{self, identity};
+use crate::helm::identity;
 use crate::prelude::*;
 
 /// The sets of values whose rendered manifests are committed.
@@ -101,10 +101,11 @@ fn sorted(manifests: Vec<Value>) -> Vec<Value> {
 #[tokio::test]
 async fn kustomize_builds_what_the_chart_renders() {
     let sandbox = place().await;
-    let root = env!("CARGO_MANIFEST_DIR");
-    let install = std::fs::read_to_string(format!("{root}/deploy/install.yaml")).unwrap();
+    let install = text_of("deploy/install.yaml");
     for (overlay, values) in [("cluster", "replicaCount=2"), ("namespace", "watchNamespaces={shop}")] {
-        let made = sandbox.succeed(&["kustomize", &format!("{root}/deploy/overlays/{overlay}")], "").await;
+        let made = sandbox
+            .succeed(&["kustomize", in_checkout(format!("deploy/overlays/{overlay}")).to_str().unwrap()], "")
+            .await;
         let made = sorted(helm::read(&made));
         let (namespaces, made): (Vec<_>, Vec<_>) = made.into_iter().partition(|it| it["kind"] == "Namespace");
         assert_eq!(namespaces.len(), 1, "{overlay}");

@@ -1,16 +1,8 @@
 //! The operator with exactly the rights that the chart grants: everything works, nothing is refused, and the account
 //! can do nothing else.
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
-
-use connect_operator::crd;
-use http::{Method, Request, StatusCode, Uri};
-use tower::BoxError;
-
-use crate::helm;
 use crate::prelude::*;
-use crate::security::{a_whole_lifecycle, client_of};
+use crate::security::a_whole_lifecycle;
 
 /// Granted rights that these tests do not use, each with the reason.
 const UNSEEN: [(&str, &str); 9] = [

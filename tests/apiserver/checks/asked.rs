@@ -1,6 +1,6 @@
 //! What users request beside the spec of a call: a rerun, a suspension, and a frontend from the project.
 
-use super::{last_call, reading, until_reason};
+use super::{apply_until, last_call, reading, until_reason};
 use crate::prelude::*;
 
 fn posts(shop: &Shop) -> u64 {
@@ -9,10 +9,7 @@ fn posts(shop: &Shop) -> u64 {
 
 async fn ask_again(shop: &Shop, request: Option<&str>) {
     let patch = json!({"metadata": {"annotations": {names::RERUN_REQUESTED_AT: request}}});
-    shop.api::<ActionCheck>()
-        .patch(CHECK, &PatchParams::default(), &Patch::Merge(patch))
-        .await
-        .expect("the patch is accepted");
+    shop.patch::<ActionCheck>(CHECK, &patch).await;
 }
 
 fn remembered(check: &ActionCheck) -> Option<String> {
@@ -30,8 +27,7 @@ async fn until_remembered(shop: &Shop, request: &str) -> ActionCheck {
 #[tokio::test]
 async fn a_rerun_sends_exactly_one_more_call_and_is_recorded() {
     let mut shop = Shop::open().await;
-    shop.sandbox.apply(&check(&shop)).await.unwrap();
-    until_reason(&shop, "CheckPassed").await;
+    apply_until(&shop, &check(&shop), "CheckPassed").await;
     assert_eq!(posts(&shop), 1);
     ask_again(&shop, Some("one")).await;
     until_remembered(&shop, "one").await;
@@ -52,18 +48,15 @@ async fn a_rerun_sends_exactly_one_more_call_and_is_recorded() {
 async fn a_suspended_check_calls_nothing_and_resuming_repeats_nothing() {
     let shop = Shop::open().await;
     let suspended = with_spec(check(&shop), &json!({"suspend": true}));
-    shop.sandbox.apply(&suspended).await.unwrap();
-    let held = until_reason(&shop, "Suspended").await;
+    let held = apply_until(&shop, &suspended, "Suspended").await;
     assert!(has(&held, "Suspended") && !has(&held, "Stalled") && !has(&held, "Reconciling"), "{held:?}");
     assert_eq!(posts(&shop), 0);
-    shop.sandbox.apply(&check(&shop)).await.unwrap();
-    let passed = until_reason(&shop, "CheckPassed").await;
+    let passed = apply_until(&shop, &check(&shop), "CheckPassed").await;
     assert!(!has(&passed, "Suspended"));
     assert_eq!(posts(&shop), 1);
 
     // Suspending does not change the call: the result stays, and nothing is sent afterwards.
-    shop.sandbox.apply(&suspended).await.unwrap();
-    let still = until_reason(&shop, "CheckPassed").await;
+    let still = apply_until(&shop, &suspended, "CheckPassed").await;
     assert!(has(&still, "Suspended"), "{still:?}");
     ask_again(&shop, Some("meanwhile")).await;
     let held = until_reason(&shop, "Suspended").await;
@@ -79,11 +72,7 @@ async fn a_suspended_check_calls_nothing_and_resuming_repeats_nothing() {
 }
 
 async fn change_project(shop: &Shop, frontend: &Value) {
-    let patch = json!({"spec": {"frontend": frontend}});
-    shop.api::<ConnectProject>()
-        .patch(PROJECT, &PatchParams::default(), &Patch::Merge(patch))
-        .await
-        .expect("the project is changed");
+    shop.patch::<ConnectProject>(PROJECT, &json!({"spec": {"frontend": frontend}})).await;
 }
 
 #[tokio::test]
@@ -101,14 +90,12 @@ async fn a_check_without_a_frontend_uses_that_of_its_project() {
         message(&waiting)
     );
 
-    shop.sandbox.apply(&of_project(Value::Null)).await.unwrap();
-    let invalid = until_reason(&shop, "ConfigurationInvalid").await;
+    let invalid = apply_until(&shop, &of_project(Value::Null), "ConfigurationInvalid").await;
     assert!(message(&invalid).contains("nor its ConnectProject"), "{}", message(&invalid));
     // The change of the project alone enqueues the check.
     change_project(&shop, &json!({"url": shop.dev.url(), "preset": "Service"})).await;
     until_reason(&shop, "CheckPassed").await;
     assert_eq!((shop.calls("readAction"), shop.calls("readFrontasticAction")), (1, 0));
-    shop.sandbox.apply(&of_project(json!({"url": null, "preset": "Frontastic"}))).await.unwrap();
-    until_reason(&shop, "CheckPassed").await;
+    apply_until(&shop, &of_project(json!({"url": null, "preset": "Frontastic"})), "CheckPassed").await;
     assert_eq!((shop.calls("readAction"), shop.calls("readFrontasticAction")), (1, 1), "the check's own field wins");
 }

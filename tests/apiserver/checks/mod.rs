@@ -5,7 +5,7 @@ mod asked;
 mod once;
 mod refused;
 
-use connect_operator::crd::{CheckOutcome, LastCall};
+use connect_operator::crd::LastCall;
 
 use crate::prelude::*;
 
@@ -40,6 +40,12 @@ fn reading(shop: &Shop) -> Value {
 /// Returns the check once its Ready condition has this reason for its generation.
 async fn until_reason(shop: &Shop, reason: &str) -> ActionCheck {
     shop.until_reason_of(CHECK, reason).await
+}
+
+/// Applies a check, and returns it once it reports this reason.
+async fn apply_until(shop: &Shop, check: &Value, reason: &str) -> ActionCheck {
+    shop.sandbox.apply(check).await.unwrap();
+    until_reason(shop, reason).await
 }
 
 pub(crate) fn last_call(check: &ActionCheck) -> Option<LastCall> {

@@ -1,16 +1,9 @@
 //! A POST or PUT is sent at most once for each cause, wherever the operator is killed; a GET is sent at its interval.
 
-use clock::later;
-use connect_operator::crd::CheckOutcome;
 use tokio::io::AsyncReadExt as _;
-use tokio::net::TcpListener;
-use tokio::sync::watch;
 
-use super::{last_call, outcome, reading, until_reason};
-use crate::addresses;
+use super::{apply_until, last_call, outcome, reading, until_reason};
 use crate::prelude::*;
-use crate::unreliable::{Unreliable, Which, Wrong};
-use crate::watching::until;
 
 /// A frontend that accepts requests and never responds.
 struct Silent {
@@ -62,8 +55,7 @@ fn sent(shop: &Shop) -> u64 {
 #[tokio::test]
 async fn a_write_is_sent_once_for_each_generation_and_survives_a_restart() {
     let mut shop = Shop::open().await;
-    shop.sandbox.apply(&check(&shop)).await.unwrap();
-    let passed = until_reason(&shop, "CheckPassed").await;
+    let passed = apply_until(&shop, &check(&shop), "CheckPassed").await;
     let call = last_call(&passed).unwrap();
     assert_eq!((call.http_status, call.outcome), (Some(200), CheckOutcome::Passed));
     assert!(passed.status.unwrap().checked_at.is_some());
@@ -154,8 +146,7 @@ async fn an_answer_is_written_even_if_labels_changed_or_the_cluster_failed_meanw
 async fn a_check_after_a_deployment_is_sent_once_each_time_the_deployment_was_applied() {
     let shop = Shop::open().await;
     let after = with_spec(check(&shop), &json!({"deploymentRef": {"name": "tax"}}));
-    shop.sandbox.apply(&after).await.unwrap();
-    let waiting = until_reason(&shop, "DeploymentNotReady").await;
+    let waiting = apply_until(&shop, &after, "DeploymentNotReady").await;
     assert!(message(&waiting).contains("tax is missing") && has(&waiting, "Reconciling"));
     shop.put_token("first-token-of-the-shop").await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
@@ -204,9 +195,9 @@ async fn a_call_that_was_not_sent_is_sent_later() {
     let shop = Shop::with(quick(), clock).await;
     let (nobody, held) = addresses::closed();
     let elsewhere = with_spec(check(&shop), &json!({"frontend": {"url": format!("http://{nobody}")}}));
-    shop.sandbox.apply(&elsewhere).await.unwrap();
-    let waiting = until_reason(&shop, "FrontendUnavailable").await;
+    let waiting = apply_until(&shop, &elsewhere, "FrontendUnavailable").await;
     assert_eq!(outcome(&waiting), Some(CheckOutcome::NotSent));
+    assert!(message(&waiting).starts_with("The request could not be sent: "), "{}", message(&waiting));
     assert!(has(&waiting, "Reconciling"));
     let listener = held.listen(16).unwrap();
     let late = dev_server::DevServer::start_on(listener, quick(), fast()).await.unwrap();

@@ -1,6 +1,6 @@
 //! Checks that send nothing, because their spec is invalid or not allowed.
 
-use super::until_reason;
+use super::apply_until;
 use crate::prelude::*;
 
 #[tokio::test]
@@ -12,13 +12,11 @@ async fn a_host_that_is_not_allowed_is_not_called() {
     for url in [format!("http://localhost:{port}"), format!("http://[::1]:{port}"), "http://169.254.169.254".to_owned()]
     {
         let manifest = with_spec(check(&shop), &json!({"frontend": {"url": url}}));
-        shop.sandbox.apply(&manifest).await.unwrap();
-        let seen = until_reason(&shop, "HostNotAllowed").await;
+        let seen = apply_until(&shop, &manifest, "HostNotAllowed").await;
         assert!(has(&seen, "Stalled") && message(&seen).contains("--allowed-action-hosts"), "{}", message(&seen));
     }
     let names = json!({"frontend": {"url": "https://shop-example.frontastic.live"}});
-    shop.sandbox.apply(&with_spec(check(&shop), &names)).await.unwrap();
-    let seen = until_reason(&shop, "HostNotAllowed").await;
+    let seen = apply_until(&shop, &with_spec(check(&shop), &names), "HostNotAllowed").await;
     assert!(message(&seen).contains("shop-example.frontastic.live"), "{}", message(&seen));
     assert_eq!(shop.calls("writeFrontasticActionPost"), 0);
 }
@@ -39,8 +37,7 @@ async fn a_check_that_cannot_be_sent_reports_what_to_change() {
         ),
         ("a step in the path", json!({"action": {"name": ".."}}), "another path"),
     ] {
-        shop.sandbox.apply(&with_spec(check(&shop), &change)).await.unwrap();
-        let seen = until_reason(&shop, "ConfigurationInvalid").await;
+        let seen = apply_until(&shop, &with_spec(check(&shop), &change), "ConfigurationInvalid").await;
         assert!(message(&seen).contains(words), "{case}: {}", message(&seen));
         assert!(!serde_json::to_string(&seen).unwrap().contains("a line\\nand"), "{case}");
     }

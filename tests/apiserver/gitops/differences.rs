@@ -1,11 +1,8 @@
 //! `kubectl diff` shows nothing after `kubectl apply`, before and after the operator has worked on the object, however
 //! it was applied.
 
-use serde_json::Value;
-
 use super::{dev_server_of, ownership, seen_by};
-use crate::patience::timeout_option;
-use crate::written::Shell;
+use crate::prelude::*;
 
 const EXAMPLES: [&str; 3] = ["quickstart.yaml", "check.yaml", "staged.yaml"];
 /// Deploys what another example publishes.

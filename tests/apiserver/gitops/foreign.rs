@@ -2,16 +2,9 @@
 //! projects publish, on the real API server: unknown fields, wrong types and violated rules are refused. What
 //! controllers do with them is tested in `flux/` and `argocd/`.
 
-use std::path::PathBuf;
 use std::process::Command;
 
-use tokio::sync::OnceCell;
-
-use crate::go_tools;
-use crate::manifests::documents;
-use crate::patience::timeout_option;
 use crate::prelude::*;
-use crate::written::root;
 
 /// CRDs that a Go module contains as files: the module, and the file in it.
 const FILES: [(&str, &str); 5] = [
@@ -34,8 +27,8 @@ async fn manifests_for_flux_argo_cd_and_secrets_are_valid_for_their_crds() {
     let sandbox = Sandbox::new().await;
     install(&sandbox).await;
     let mut kinds = Vec::new();
-    for file in FOLDERS.iter().flat_map(|folder| yaml_files(folder)) {
-        for manifest in documents(&std::fs::read_to_string(&file).unwrap()) {
+    for file in files(&FOLDERS, &["yaml"]) {
+        for manifest in documents(&text_of(&file)) {
             kinds.push(manifest["kind"].as_str().unwrap().to_owned());
             let mut misspelt = manifest.clone();
             let answer = sandbox.dry_run(manifest).await;
@@ -53,13 +46,11 @@ async fn manifests_for_flux_argo_cd_and_secrets_are_valid_for_their_crds() {
 /// The values in these manifests must exist in the chart, whose schema refuses others.
 #[test]
 fn chart_values_in_the_examples_exist_in_the_chart() {
-    let chart = root().join("charts/connect-operator");
-    let read = |name: &str| std::fs::read_to_string(chart.join(name)).unwrap();
-    let schema: Value = serde_json::from_str(&read("values.schema.json")).unwrap();
-    let [defaults] = &documents(&read("values.yaml"))[..] else { panic!("one document") };
+    let [schema, defaults] =
+        ["values.schema.json", "values.yaml"].map(|name| yaml_of(format!("charts/connect-operator/{name}")));
     let mut checked = 0;
     for file in ["examples/argocd/operator.yaml", "examples/flux/operator.yaml"] {
-        for manifest in documents(&std::fs::read_to_string(root().join(file)).unwrap()) {
+        for manifest in documents(&text_of(file)) {
             let places = ["/spec/source/helm/valuesObject", "/spec/values"];
             for values in places.iter().filter_map(|place| manifest.pointer(place)) {
                 let merged = with_spec(json!({"spec": defaults}), values)["spec"].take();
@@ -109,11 +100,4 @@ fn downloaded(module: &str) -> PathBuf {
     command.args(["mod", "download", "-json", &format!("{module}@{version}")]);
     let answer: Value = serde_json::from_slice(&go_tools::succeed(&mut command)).unwrap();
     answer["Dir"].as_str().expect("a folder").into()
-}
-
-fn yaml_files(folder: &str) -> Vec<PathBuf> {
-    let files = std::fs::read_dir(root().join(folder)).unwrap().map(|file| file.unwrap().path());
-    let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "yaml")).collect();
-    files.sort();
-    files
 }

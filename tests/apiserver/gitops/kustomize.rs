@@ -1,11 +1,9 @@
 //! The component in `deploy/kustomize/`: what kubectl builds with it.
 
-use connect_operator::crd;
-use serde_json::{Map, Value, json};
+use serde_json::Map;
 use test_support::merge_keys::{FILE, file_with, pruned};
 
-use crate::cluster::Sandbox;
-use crate::manifests::documents;
+use crate::prelude::*;
 
 /// Fields of that name that name no object of the same kustomization.
 const NO_REFERENCES: [&str; 6] = [
@@ -56,8 +54,12 @@ fn samples(keys: &[&str]) -> Vec<Value> {
 /// Builds objects with the component and more fields of a kustomization.
 async fn built(objects: &[Value], mut kustomization: Value) -> Vec<Value> {
     let folder = tempfile::tempdir().unwrap();
-    let component = format!("{}/deploy/kustomize", env!("CARGO_MANIFEST_DIR"));
-    let copy = std::process::Command::new("cp").arg("-r").arg(component).arg(folder.path()).status().unwrap();
+    let copy = std::process::Command::new("cp")
+        .arg("-r")
+        .arg(in_checkout("deploy/kustomize"))
+        .arg(folder.path())
+        .status()
+        .unwrap();
     assert!(copy.success());
     let text = objects.iter().fold(String::new(), |all, it| format!("{all}---\n{it}\n"));
     std::fs::write(folder.path().join("objects.yaml"), text).unwrap();
@@ -160,11 +162,10 @@ async fn the_component_knows_the_keys_of_the_lists_of_kubernetes() {
         }
         Some((name.clone(), kept))
     });
-    let (expected, file) =
-        (file_with(definitions.collect(), false, None), format!("{}/{FILE}", env!("CARGO_MANIFEST_DIR")));
+    let expected = file_with(definitions.collect(), false, None);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(&file, &expected).unwrap();
+        std::fs::write(in_checkout(FILE), &expected).unwrap();
     }
     let outdated = "run `UPDATE_GOLDEN=1 cargo test --test apiserver -- kustomize`, then review";
-    assert!(std::fs::read_to_string(&file).unwrap() == expected, "{FILE} is outdated: {outdated}");
+    assert!(text_of(FILE) == expected, "{FILE} is outdated: {outdated}");
 }

@@ -1,9 +1,6 @@
 //! How `GitOps` tools see the operator and what it writes: Flux, Argo CD, kubectl diff, several field managers of one
 //! object.
 
-use serde::Deserialize;
-
-use crate::go_tools;
 use crate::prelude::*;
 
 mod argocd;

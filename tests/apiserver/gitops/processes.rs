@@ -1,17 +1,8 @@
 //! Controllers of other projects, as processes that a test starts, and the objects that they write.
 
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
-
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::DynamicObject;
 use kube::runtime::conditions;
-use tempfile::TempDir;
-use tokio::process::{Child, Command};
 
-use crate::go_tools;
 use crate::prelude::*;
-use crate::watching::awaited;
 
 /// The version of a Go module that the tool `tool` requires, without the `v`.
 pub(super) fn version_of(tool: &str, module: &str) -> String {

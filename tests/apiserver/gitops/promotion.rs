@@ -1,8 +1,6 @@
 //! `examples/promotion/`: kubectl renders each stage, and it becomes live.
 
 use super::dev_server_of;
-use crate::manifests::documents;
-use crate::patience::timeout_option;
 use crate::prelude::*;
 
 #[tokio::test]

@@ -1,7 +1,6 @@
 //! Secrets that are created later than the resources that need them, as by External Secrets or Sealed Secrets.
 
 use super::{dev_server_of, foreign, seen_by};
-use crate::manifests::documents;
 use crate::prelude::*;
 
 #[tokio::test]
@@ -9,7 +8,7 @@ async fn resources_wait_for_secrets_of_another_controller_and_continue_without_a
     let shop = dev_server_of().await;
     foreign::install(&shop.sandbox).await;
     for file in ["resources.yaml", "external-secrets.yaml", "sealed-secrets.yaml"] {
-        let text = std::fs::read_to_string(format!("{}/examples/secrets/{file}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+        let text = text_of(format!("examples/secrets/{file}"));
         let text = text.replace(crate::written::USUAL, &shop.dev.url());
         shop.sandbox.succeed(&["apply", "--server-side", "--validate=strict", "--filename", "-"], &text).await;
     }
@@ -18,7 +17,7 @@ async fn resources_wait_for_secrets_of_another_controller_and_continue_without_a
 
     // The Secrets that the other controllers would create, by name and keys.
     let names = |file: &str| {
-        let text = std::fs::read_to_string(format!("{}/examples/secrets/{file}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+        let text = text_of(format!("examples/secrets/{file}"));
         let keys = |manifest: &Value| match manifest["spec"]["data"].as_array() {
             Some(data) => data.iter().map(|entry| entry["secretKey"].as_str().unwrap().to_owned()).collect::<Vec<_>>(),
             None => manifest["spec"]["encryptedData"].as_object().unwrap().keys().cloned().collect(),

@@ -3,13 +3,7 @@
 
 use std::fmt::Debug;
 
-use dev_server::{DEPLOY_DURATION, PlannedOutcome};
-use futures::StreamExt as _;
-use jiff::Timestamp;
-use kube::Resource;
-use kube::core::NamespaceResourceScope;
-use kube::runtime::watcher;
-use serde::de::DeserializeOwned;
+use dev_server::DEPLOY_DURATION;
 
 use super::ownership::only_its_own;
 use crate::prelude::*;

@@ -3,7 +3,6 @@
 
 use connect_api::mask::Masker;
 use connect_operator::crd::ConnectProjectStatus;
-use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use connect_operator::crd::shared::{RemoteIdentity, UNSEEN};
 use connect_operator::crd::{ActionCheckStatus, DeletionPolicy};
 use connect_operator::operator::check;
@@ -15,7 +14,6 @@ use connect_operator::operator::reporting::conditions::{ConditionUpdate, conditi
 use connect_operator::operator::reporting::observed_record::ObservedRecord;
 use connect_operator::operator::reporting::reason::{ConditionState, Reason};
 use connect_operator::operator::staged;
-use jiff::Timestamp;
 
 use crate::prelude::*;
 

@@ -3,23 +3,15 @@
 //! that a slow API server does not end a lead.
 
 use std::ops::Deref;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 
-use axum::body::Body;
 use connect_api::Fence;
 use connect_operator::leader::scope::Labels;
-use connect_operator::leader::{Election, LeaseName, Lost, Scope, Timing, fenced};
-use http::{Request, Response};
-use jiff::Timestamp;
-use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
-use kube::api::ObjectMeta;
-use tokio::task::JoinHandle;
-use tower::BoxError;
+use connect_operator::leader::{Election, LeaseName, Lost, Timing, fenced};
+use http::Response;
+use k8s_openapi::api::coordination::v1::LeaseSpec;
 
 use crate::prelude::*;
-use crate::unreliable::{Unreliable, Which, Wrong};
-use crate::watching::awaited;
 
 const LEASE: &str = "tax";
 

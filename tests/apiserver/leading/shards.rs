@@ -1,10 +1,6 @@
 //! Several installs in one namespace: each reconciles the share that its selector selects.
 
-use connect_operator::leader::Scope;
-
-use crate::operators::{self, Running};
 use crate::prelude::*;
-use crate::watching::{until, until_deleted};
 
 /// Starts an install whose own objects are in the namespace `home`, and that reconciles what the selector selects.
 fn install(shop: &Shop, home: &Sandbox, selector: &str) -> Running {
@@ -52,8 +48,7 @@ async fn until_live(shop: &Shop, name: &str) -> ConnectorDeployment {
 async fn move_to(shop: &Shop, team: &str) {
     let request = format!("moved to {team}");
     let metadata = json!({"labels": {"team": team}, "annotations": {names::RECONCILE_REQUESTED_AT: request}});
-    let change = Patch::Merge(json!({ "metadata": metadata }));
-    shop.api::<ConnectorDeployment>().patch(NAME, &PatchParams::default(), &change).await.unwrap();
+    shop.patch::<ConnectorDeployment>(NAME, &json!({ "metadata": metadata })).await;
     shop.until("reconciled", |object| {
         object.status.as_ref().and_then(|status| status.handled_reconcile_request.as_ref()) == Some(&request)
     })
@@ -108,8 +103,7 @@ async fn rule_26_labels_move_a_live_deployment_to_another_shard_and_back() {
     rotate(&shop, "second-token-of-the-shop", 1).await;
     until_live(&shop, NAME).await;
     assert_eq!(shop.sent(), [1, 1, 0], "a change is deployed once");
-    shop.delete().await;
-    shop.until_gone().await;
+    shop.delete_wholly().await;
     assert_eq!(shop.sent(), [1, 1, 1]);
     rest.stop().await;
 }
@@ -120,10 +114,8 @@ async fn a_label_moves_a_project_to_a_shard() {
     let tax = install(&shop, &home, "team=tax");
     shop.sandbox.apply(&deployment(&shop, NAME, "tax")).await.unwrap();
     until_live(&shop, NAME).await;
-    let projects = shop.api::<ConnectProject>();
-    assert!(has_no_report(&projects.get(PROJECT).await.unwrap()), "no install manages it");
-    let change = Patch::Merge(json!({"metadata": {"labels": team("tax")}}));
-    projects.patch(PROJECT, &PatchParams::default(), &change).await.unwrap();
+    assert!(has_no_report(&shop.api().get(PROJECT).await.unwrap()), "no install manages it");
+    shop.patch::<ConnectProject>(PROJECT, &json!({"metadata": {"labels": team("tax")}})).await;
     let reports = |project: &ConnectProject| project.status.as_ref().is_some_and(|it| it.deployments == Some(1));
     shop.until_project("managed", reports).await;
     tax.stop().await;

@@ -1,6 +1,6 @@
 //! The fenced blocks of all pages, and the marker of blocks that are not checked.
 
-use std::path::{Path, PathBuf};
+use crate::prelude::*;
 
 /// A comment on the line before a block that cannot be checked; the reason follows.
 const NOT_CHECKED: &str = "<!-- not checked: ";
@@ -29,16 +29,8 @@ impl Block {
 
 /// Every block in one of these languages.
 pub(super) fn in_languages(languages: &[&str]) -> Vec<Block> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut pages: Vec<_> = ["README.md", "CONTRIBUTING.md"].map(|name| root.join(name)).into();
-    for folder in ["docs", "examples", "charts", "deploy"] {
-        collect(&root.join(folder), &mut pages);
-    }
-    let mut found = Vec::new();
-    for page in pages {
-        let name = page.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
-        found.extend(of(&name, &std::fs::read_to_string(&page).unwrap()));
-    }
+    let pages = files(&["README.md", "CONTRIBUTING.md", "docs", "examples", "charts", "deploy"], &["md"]);
+    let mut found: Vec<_> = pages.iter().flat_map(|page| of(page.to_str().unwrap(), &text_of(page))).collect();
     assert!(found.len() > 80, "{} blocks", found.len());
     found.retain(|block| languages.contains(&block.language.as_str()));
     found
@@ -71,19 +63,6 @@ pub(super) fn of(page: &str, text: &str) -> Vec<Block> {
         at = ends + 1;
     }
     blocks
-}
-
-fn collect(folder: &Path, pages: &mut Vec<PathBuf>) {
-    let Ok(files) = std::fs::read_dir(folder) else { return };
-    let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
-    files.sort();
-    for path in files {
-        if path.is_dir() {
-            collect(&path, pages);
-        } else if path.extension().is_some_and(|end| end == "md") {
-            pages.push(path);
-        }
-    }
 }
 
 /// Few blocks are not checked, and each has a reason. Five of them profile release builds, on one page.

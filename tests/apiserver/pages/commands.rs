@@ -1,11 +1,6 @@
 //! The program of every command on every page accepts it: this program's own parser, kubectl by its help, helm by the
 //! flags below and the values of the chart.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-
-use connect_operator::crd;
-
 use super::blocks::{self, Block};
 use crate::prelude::*;
 use crate::shell::{self, Command};
@@ -218,9 +213,7 @@ fn helm(arguments: &[&str]) -> Result<(), String> {
 
 /// Checks that the chart has this value.
 fn known_value(path: &str) -> Result<(), String> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("charts/connect-operator/values.yaml");
-    let Ok(text) = std::fs::read_to_string(file) else { return Ok(()) };
-    let values: Value = serde_saphyr::from_str(&text).expect("values of the chart");
+    let values = yaml_of("charts/connect-operator/values.yaml");
     let mut at = &values;
     for name in path.split('.') {
         let name = name.split('[').next().unwrap_or_default();

@@ -1,9 +1,8 @@
 //! The API server accepts every manifest on every page unchanged: a dry run with strict validation.
 
 use super::blocks;
-use crate::cluster::Sandbox;
 use crate::gitops;
-use crate::manifests::documents;
+use crate::prelude::*;
 
 #[tokio::test]
 async fn every_manifest_on_every_page_is_accepted_unchanged() {

@@ -1,19 +1,16 @@
 //! Pages whose commands are run in order, and all commands on any page that only read.
 
-use std::path::Path;
-
 use super::blocks::{self, Block};
 use crate::prelude::*;
-use crate::rules::{Leaping, QUIET};
 use crate::shell;
-use crate::written::{Shell, section};
+use crate::written::section;
 
 #[tokio::test]
 async fn the_steps_of_getting_started_with_a_project_work_as_written() {
     let mut shop = nothing_yet().await;
     shop.start_operator();
     let shell = Shell::of(&shop).await;
-    let page = read("docs/getting-started.md");
+    let page = text_of("docs/getting-started.md");
     let blocks = blocks::of("docs/getting-started.md", section(&page, "Use your own project"));
     let blocks = blocks.into_iter().filter(|block| ["sh", "yaml"].contains(&block.language.as_str()));
     let (project, steps): (Vec<_>, Vec<_>) = blocks.partition(|block| block.text.contains("kind: ConnectProject"));
@@ -70,7 +67,7 @@ async fn uninstalling_undeploys_what_the_page_says_and_no_more() {
         shop.sandbox.apply(&second).await.unwrap();
         shop.sandbox.until_reason("oms", "Deployed").await;
         let shell = Shell::of(&shop).await;
-        let page = read("docs/operations/uninstall.md");
+        let page = text_of("docs/operations/uninstall.md");
         let steps = blocks::of("docs/operations/uninstall.md", section(&page, heading));
         shell.run(heading, &steps[0].text, 0).await;
         assert_eq!(shop.calls("deleteDeploymentById"), undeployed, "{heading}");
@@ -142,10 +139,6 @@ async fn nothing_yet() -> Shop {
 }
 
 fn of_page(page: &str, languages: &[&str]) -> Vec<Block> {
-    let blocks = blocks::of(page, &read(page));
+    let blocks = blocks::of(page, &text_of(page));
     blocks.into_iter().filter(|block| languages.contains(&block.language.as_str())).collect()
-}
-
-fn read(page: &str) -> String {
-    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(page)).unwrap()
 }

@@ -1,7 +1,7 @@
 //! What a plan predicts: a create, a redeploy, an adoption, or nothing.
 
 use super::*;
-use crate::shop::state;
+use crate::prelude::*;
 
 /// Case, manifests, and the expected plan: exit code, action, differences.
 type Row<'a> = (&'a str, Vec<Value>, i32, &'a str, Vec<Value>);
@@ -15,33 +15,16 @@ async fn a_redeploy_is_planned_with_the_values_that_differ_and_secured_ones_are_
     requested["metadata"]["annotations"] = json!({names::REDEPLOY_REQUESTED_AT: "now"});
     let mut labelled = shop.deployment();
     labelled["metadata"]["labels"] = json!({"team": "tax"});
+    let token_is = |text: &str| secret(SECRET, &json!({"token": text}));
     let rows: [Row<'_>; 9] = [
         ("unchanged", vec![shop.deployment()], 0, "none", vec![]),
-        (
-            "unchanged, with its Secret",
-            vec![secret(SECRET, &json!({"token": TOKEN})), shop.deployment()],
-            0,
-            "none",
-            vec![],
-        ),
+        ("unchanged, with its Secret", vec![token_is(TOKEN), shop.deployment()], 0, "none", vec![]),
         ("a label", vec![labelled], 0, "none", vec![]),
         ("another interval", vec![with_spec(shop.with_level("info"), &json!({"interval": "10m"}))], 0, "none", vec![]),
         ("a plain value", vec![shop.with_level("debug")], 2, "redeploy", vec![level.clone()]),
-        (
-            "a secured value",
-            vec![secret(SECRET, &json!({"token": NEXT})), shop.deployment()],
-            2,
-            "redeploy",
-            vec![token.clone()],
-        ),
-        ("a Secret alone", vec![secret(SECRET, &json!({"token": NEXT}))], 2, "redeploy", vec![token.clone()]),
-        (
-            "both",
-            vec![shop.with_level("debug"), secret(SECRET, &json!({"token": NEXT}))],
-            2,
-            "redeploy",
-            vec![level, token],
-        ),
+        ("a secured value", vec![token_is(NEXT), shop.deployment()], 2, "redeploy", vec![token.clone()]),
+        ("a Secret alone", vec![token_is(NEXT)], 2, "redeploy", vec![token.clone()]),
+        ("both", vec![shop.with_level("debug"), token_is(NEXT)], 2, "redeploy", vec![level, token]),
         ("a request", vec![requested], 2, "redeploy", vec![]),
     ];
     for (case, manifests, code, action, differences) in rows {
@@ -76,44 +59,24 @@ async fn a_missing_deployment_is_created_and_an_existing_one_adopted_only_by_pol
     assert_eq!(created["deployments"][0]["differences"], json!(expected));
 
     shop.make_elsewhere("info");
+    let with = |spec: Value| with_spec(shop.deployment(), &spec);
     let adopt = json!({"adoptionPolicy": "Adopt"});
+    let adopt_there = json!({"adoptionPolicy": "Adopt", "region": "us-central1.gcp"});
+    let debug = with_spec(shop.with_level("debug"), &adopt);
     let level = difference("plain", "LOG_LEVEL", "changed", &json!("info"), &json!("debug"));
     let token = difference("secured", "API_TOKEN", "unknown", &Value::Null, &Value::Null);
+    let (none, key_taken) = (Value::Null, json!("KeyTaken"));
     for (case, manifest, code, action, problem, differences) in [
-        ("not adopted", shop.deployment(), 1, "none", json!("KeyTaken"), vec![]),
-        ("adopted unchanged", with_spec(shop.deployment(), &adopt), 2, "adopt", Value::Null, vec![]),
-        (
-            "adopted with another value",
-            with_spec(shop.with_level("debug"), &adopt),
-            2,
-            "adoptAndRedeploy",
-            Value::Null,
-            vec![level, token],
-        ),
-        (
-            "only observed",
-            with_spec(shop.deployment(), &json!({"managementPolicy": "ObserveOnly"})),
-            0,
-            "none",
-            Value::Null,
-            vec![],
-        ),
-        (
-            "of another region",
-            with_spec(shop.deployment(), &json!({"adoptionPolicy": "Adopt", "region": "us-central1.gcp"})),
-            1,
-            "none",
-            json!("KeyTaken"),
-            vec![],
-        ),
+        ("not adopted", shop.deployment(), 1, "none", &key_taken, vec![]),
+        ("adopted unchanged", with(adopt), 2, "adopt", &none, vec![]),
+        ("adopted with another value", debug, 2, "adoptAndRedeploy", &none, vec![level, token]),
+        ("only observed", with(json!({"managementPolicy": "ObserveOnly"})), 0, "none", &none, vec![]),
+        ("of another region", with(adopt_there), 1, "none", &key_taken, vec![]),
     ] {
         let planned = plan_with(&shop, &with_secret(manifest), code).await;
         let deployment = &planned["deployments"][0];
-        assert_eq!(
-            (&deployment["action"], &deployment["problem"]["reason"]),
-            (&json!(action), &problem),
-            "{case}: {planned:#}"
-        );
+        assert_eq!(deployment["action"], json!(action), "{case}: {planned:#}");
+        assert_eq!(&deployment["problem"]["reason"], problem, "{case}: {planned:#}");
         assert_eq!(deployment["differences"], json!(differences), "{case}: {planned:#}");
     }
 }

@@ -7,12 +7,8 @@ mod sharing;
 mod staged;
 mod wrong;
 
-use std::path::Path;
-
 use test_support::commands::with_input;
-use tokio::process::Command;
 
-use crate::manifests::secret;
 use crate::prelude::*;
 
 /// Secured values, which must never be printed.

@@ -1,7 +1,7 @@
 //! Resources that use a `ClusterConnectProject`.
 
 use super::*;
-use crate::cluster::Sandbox;
+use crate::prelude::*;
 use crate::rules::sharing::{SHARED, closed, label, of_team, shared, sharing};
 
 async fn planned(shop: &Shop, own: &Sandbox, manifests: &[Value], more: &[&str]) -> (Option<i32>, Value) {

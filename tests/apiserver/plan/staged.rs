@@ -1,8 +1,7 @@
 //! The plan of staged connectors: their steps, the conditions for publishing, and the deployments of them.
 
-use connect_operator::crd::{ConnectorDeployment, ConnectorStaged};
-
 use super::*;
+use crate::prelude::*;
 
 /// A staged connector that is published once its preview is proven.
 fn kit(spec: &Value) -> Value {

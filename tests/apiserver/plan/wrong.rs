@@ -16,57 +16,28 @@ async fn what_the_operator_would_reject_is_reported_with_exit_code_1() {
     let token =
         |name: &str| json!([{"key": "API_TOKEN", "valueFrom": {"secretKeyRef": {"name": name, "key": "token"}}}]);
     let renamed = |change: &Value| with_spec(named(shop.deployment(), "other"), change);
+    let of = |connector: &str| renamed(&json!({"connector": {"key": connector}}));
+    let misspelt = service(&json!([{"key": "LOG_LEVLE", "value": "a"}]), &token(SECRET));
+    let bare = renamed(&json!({"configurations": [{"applicationName": "service"}]}));
+    let staged = renamed(&json!({"connector": {"key": null, "stagedRef": {"name": "mine"}}}));
+    let newer = with_spec(shop.deployment(), &json!({"connector": {"version": 7}}));
+    let (invalid, required) = ("ConfigurationInvalid", "requires a value for the secured API_TOKEN");
     for (case, manifest, reason, words) in [
         ("no such Secret", service(&json!([]), &token("nope")), "SecretMissing", "Secret nope"),
-        (
-            "a misspelt key",
-            service(&json!([{"key": "LOG_LEVLE", "value": "a"}]), &token(SECRET)),
-            "ConfigurationInvalid",
-            "has no key LOG_LEVLE (it has ",
-        ),
-        (
-            "a required value missing",
-            renamed(&json!({"configurations": [{"applicationName": "service"}]})),
-            "ConfigurationInvalid",
-            "requires a value for the secured API_TOKEN",
-        ),
+        ("a misspelt key", misspelt, invalid, "has no key LOG_LEVLE (it has "),
+        ("a required value missing", bare, invalid, required),
         ("no such project", renamed(&json!({"projectRef": {"name": "nope"}})), "ProjectMissing", "ConnectProject nope"),
-        (
-            "no such staged connector",
-            renamed(&json!({"connector": {"key": null, "stagedRef": {"name": "mine"}}})),
-            "StagedNotReady",
-            "ConnectorStaged mine: it is missing",
-        ),
-        (
-            "no such connector",
-            renamed(&json!({"connector": {"key": "nope"}})),
-            "ConnectorNotFound",
-            "no connector with the key nope",
-        ),
+        ("no such staged connector", staged, "StagedNotReady", "ConnectorStaged mine: it is missing"),
+        ("no such connector", of("nope"), "ConnectorNotFound", "no connector with the key nope"),
         (
             "no scope for its API client",
             renamed(&json!({"connector": {"key": "demo-api-client"}, "configurations": []})),
             "PermissionMissing",
             "lacks manage_api_clients:demo, which is needed to deploy a connector whose API client is generated",
         ),
-        (
-            "no configurations, though a value is required",
-            renamed(&json!({"configurations": []})),
-            "ConfigurationInvalid",
-            "requires a value for the secured API_TOKEN",
-        ),
-        (
-            "not for this region",
-            renamed(&json!({"connector": {"key": "demo-us-only"}})),
-            "ConfigurationInvalid",
-            "us-central1.gcp",
-        ),
-        (
-            "not the latest version",
-            with_spec(shop.deployment(), &json!({"connector": {"version": 7}})),
-            "ConnectorVersionUnavailable",
-            "version 1",
-        ),
+        ("no configurations, though a value is required", renamed(&json!({"configurations": []})), invalid, required),
+        ("not for this region", of("demo-us-only"), invalid, "us-central1.gcp"),
+        ("not the latest version", newer, "ConnectorVersionUnavailable", "version 1"),
         (
             "the key of another",
             renamed(&json!({"key": shop.key()})),
@@ -82,11 +53,8 @@ async fn what_the_operator_would_reject_is_reported_with_exit_code_1() {
     let pull = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "pull"}, "type": "kubernetes.io/dockercfg",
         "stringData": {".dockercfg": "{}", "token": NEXT}});
     let planned = plan(&shop, &[service(&json!([]), &token("pull")), pull]).await;
-    assert!(
-        planned.json()["deployments"][0]["problem"]["message"].as_str().unwrap().contains("dockercfg"),
-        "{}",
-        planned.output
-    );
+    let problem = planned.json()["deployments"][0]["problem"]["message"].to_string();
+    assert!(problem.contains("dockercfg"), "{}", planned.output);
     // Also of a deployment that only the cluster has.
     for manifest in [shop.deployment(), secret(SECRET, &json!({"token": NEXT}))] {
         let more = ["-o", "json", "--require-secret-label"];

@@ -1,6 +1,6 @@
 //! Rule 5: when a deployment counts as absent, and what follows.
 
-use super::{Leaping, QUIET, QUIET_PERIOD, ready, state, status};
+use super::state;
 use crate::prelude::*;
 
 /// After this time no effect of the last write is expected any more.
@@ -14,9 +14,7 @@ fn not_there() -> FaultAnswer {
 
 #[tokio::test]
 async fn rule_05_an_absent_deployment_is_created_again_with_drift_policy_correct_and_reported() {
-    let shop = Leaping::open().await;
-    shop.apply_deployment(&json!({"driftPolicy": "Correct"})).await;
-    shop.finish("Deployed").await;
+    let shop = Leaping::live_as(&json!({"driftPolicy": "Correct"})).await;
     let first = status(&shop.until_annotated().await).id.expect("an id");
     shop.clock.step(LATE);
     shop.dev.world().remove(&first, shop.dev.now()).unwrap();
@@ -52,8 +50,7 @@ async fn rule_05_two_404s_with_a_success_between_them_prove_nothing() {
 #[tokio::test]
 async fn rule_05_reads_by_id_that_are_wrong_for_long_change_nothing_at_the_remote_and_recover() {
     for policy in ["Detect", "Correct"] {
-        let shop = Leaping::open().await;
-        shop.apply_deployment(&json!({"driftPolicy": policy})).await;
+        let shop = Leaping::applied(&json!({"driftPolicy": policy})).await;
         let id = status(&shop.finish("Deployed").await).id;
         shop.clock.step(LATE);
         // LIST and reads by key return it still.
@@ -74,8 +71,7 @@ async fn rule_05_reads_by_id_that_are_wrong_for_long_change_nothing_at_the_remot
 
 #[tokio::test]
 async fn rule_05_a_deployment_that_no_read_by_id_or_key_finds_is_kept_once_one_does() {
-    let shop = Leaping::open().await;
-    shop.apply_deployment(&json!({"driftPolicy": "Correct"})).await;
+    let shop = Leaping::applied(&json!({"driftPolicy": "Correct"})).await;
     let id = status(&shop.finish("Deployed").await).id;
     shop.clock.step(LATE);
     for operation in ["getDeploymentById", "getDeploymentByKey"] {

@@ -1,8 +1,5 @@
 //! Rules 2, 3, 13 and 20 for adoption: what may be adopted, when, and what follows.
 
-use connect_api::model::RedeployAction;
-
-use super::{DEPLOYING, Leaping, QUIET, is, is_accepted, level, message, ready, status};
 use crate::prelude::*;
 
 pub(super) fn adopting(level_wanted: &str) -> Value {
@@ -21,12 +18,10 @@ async fn rule_02_immutable_fields_must_match_for_adoption() {
             json!({"connector": {"key": "demo-warning"}, "configurations": [{"applicationName": "service"}]}),
         ),
     ] {
-        let shop = Leaping::open().await;
-        let theirs = shop.make_elsewhere("info");
+        let (shop, theirs) = Leaping::beside("info").await;
         shop.apply_deployment(&adopting("info")).await;
         shop.until_reason("Adopting").await;
-        shop.delete().await;
-        shop.until_gone().await;
+        shop.delete_wholly().await;
         let mut change = change;
         change["adoptionPolicy"] = json!("Adopt");
         shop.apply_deployment(&change).await;
@@ -34,8 +29,7 @@ async fn rule_02_immutable_fields_must_match_for_adoption() {
         let message = message(&taken);
         assert!(message.contains("demo-connector, europe-west1.gcp, sandbox"), "{what}: {message}");
         assert_eq!(ready(&shop.pass(QUIET).await).1, "KeyTaken", "{what}");
-        shop.delete().await;
-        shop.until_gone().await;
+        shop.delete_wholly().await;
         assert_eq!(shop.dev.world().id_of("demo", &shop.key(), shop.dev.now()), Some(theirs), "{what}");
         assert_eq!(shop.sent(), [0, 0, 0], "{what}");
     }
@@ -43,8 +37,7 @@ async fn rule_02_immutable_fields_must_match_for_adoption() {
 
 #[tokio::test]
 async fn rule_02_a_taken_key_recovers_once_the_other_deployment_is_gone() {
-    let shop = Leaping::open().await;
-    let id = shop.make_elsewhere("info");
+    let (shop, id) = Leaping::beside("info").await;
     shop.apply_deployment(&json!({})).await;
     shop.until_reason("KeyTaken").await;
     shop.dev.world().remove(&id, shop.dev.now()).unwrap();
@@ -60,24 +53,21 @@ async fn rule_02_a_taken_key_recovers_once_the_other_deployment_is_gone() {
 
 #[tokio::test]
 async fn rule_13_an_adopted_deployment_that_failed_stays_failed_until_something_changes() {
-    let shop = Leaping::open().await;
-    let id = shop.make_elsewhere("info");
+    let (shop, id) = Leaping::beside("info").await;
     shop.dev.world().set_status(&id, DeploymentStatus::Failed, shop.dev.now()).unwrap();
     shop.apply_deployment(&adopting("info")).await;
     shop.adopted().await;
     assert_eq!(status(&shop.until_reason("DeploymentFailed").await).id, Some(id));
     shop.pass(Duration::from_mins(10)).await;
     assert_eq!(shop.sent(), [0, 0, 0]);
-    shop.put_token("second-token-of-the-shop").await;
-    let healed = shop.redeployed("Deployed").await;
+    let healed = shop.rotate("second-token-of-the-shop", "Deployed").await;
     assert!(!is(&healed, names::SECRETS_UNVERIFIED));
     assert_eq!(shop.sent(), [0, 1, 0]);
 }
 
 #[tokio::test]
 async fn rule_13_an_adopted_deployment_that_is_busy_is_waited_for() {
-    let shop = Leaping::open().await;
-    let id = shop.make_elsewhere("info");
+    let (shop, id) = Leaping::beside("info").await;
     shop.dev.world().redeploy_elsewhere(&id, &RedeployAction::default(), shop.dev.now()).unwrap();
     shop.apply_deployment(&adopting("info")).await;
     shop.until_reason("Adopting").await;
@@ -94,8 +84,7 @@ async fn rule_13_an_adopted_deployment_that_is_busy_is_waited_for() {
 
 #[tokio::test]
 async fn rule_13_a_suspended_resource_adopts_and_the_difference_waits() {
-    let shop = Leaping::open().await;
-    let id = shop.make_elsewhere("debug");
+    let (shop, id) = Leaping::beside("debug").await;
     let mut change = adopting("info");
     change["suspend"] = json!(true);
     shop.apply_deployment(&change).await;
@@ -104,28 +93,7 @@ async fn rule_13_a_suspended_resource_adopts_and_the_difference_waits() {
     assert_eq!(status(&held).id, Some(id));
     shop.pass(Duration::from_mins(10)).await;
     assert_eq!(shop.sent(), [0, 0, 0]);
-    shop.change(&json!({"spec": {"suspend": false}})).await;
-    shop.redeployed("Deployed").await;
-    assert_eq!(shop.sent(), [0, 1, 0]);
-}
-
-#[tokio::test]
-async fn rule_13_an_exported_manifest_sends_nothing_until_its_secret_has_its_keys() {
-    let shop = Leaping::open().await;
-    let id = shop.make_elsewhere("debug");
-    shop.put_secret(SECRET, &[]).await;
-    let exported = json!({"managementPolicy": "ObserveOnly", "adoptionPolicy": "Adopt"});
-    shop.sandbox.apply(&with_spec(shop.deployment(), &exported)).await.unwrap();
-    shop.until_reason("Observed").await;
-    shop.change(&json!({"spec": {"managementPolicy": "Full"}})).await;
-    shop.adopted().await;
-    let missing = shop.until_reason("SecretMissing").await;
-    assert!(message(&missing).contains("Secret tax has no key token"), "{}", message(&missing));
-    shop.pass(Duration::from_mins(10)).await;
-    assert_eq!(shop.sent(), [0, 0, 0]);
-    // With its values it is adopted, and the level that differs is set.
-    shop.put_token("first-token-of-the-shop").await;
-    assert_eq!(status(&shop.redeployed("Deployed").await).id, Some(id));
+    shop.redeploy(&json!({"spec": {"suspend": false}}), "Deployed").await;
     assert_eq!(shop.sent(), [0, 1, 0]);
 }
 
@@ -170,8 +138,7 @@ async fn rule_03_a_project_that_is_changed_back_continues_as_before() {
         project["spec"]["region"] = json!("us-central1.gcp");
         shop.tear_out_project().await;
         shop.until_reason("ProjectMissing").await;
-        shop.sandbox.apply(&project).await.unwrap();
-        let reported = shop.until_reason(reason).await;
+        let reported = shop.apply_until(&project, reason).await;
         let remote = status(&reported).remote.unwrap();
         assert_eq!((remote.project.api_url, remote.region.as_deref()), (shop.dev.url(), Some("europe-west1.gcp")));
     }
@@ -181,52 +148,43 @@ async fn rule_03_a_project_that_is_changed_back_continues_as_before() {
 
 #[tokio::test]
 async fn rule_20_from_observing_to_managing_and_back() {
-    let shop = Leaping::open().await;
-    let id = shop.make_elsewhere("debug");
+    let (shop, id) = Leaping::beside("debug").await;
     let observing = json!({"managementPolicy": "ObserveOnly"});
-    shop.sandbox.apply(&with_spec(shop.deployment(), &observing)).await.unwrap();
-    shop.until_reason("Observed").await;
+    shop.apply_until(&with_spec(shop.deployment(), &observing), "Observed").await;
     // Changing the policy alone does not adopt it.
     shop.put_token("first-token-of-the-shop").await;
-    shop.change(&json!({"spec": {"managementPolicy": "Full"}})).await;
-    shop.until_reason("KeyTaken").await;
+    shop.change_until(&json!({"spec": {"managementPolicy": "Full"}}), "KeyTaken").await;
     shop.change(&json!({"spec": {"adoptionPolicy": "Adopt"}})).await;
     shop.adopted().await;
     shop.redeployed("Deployed").await;
 
     // While it observes again, nothing is sent, whatever changes; once it manages again, it sends the change once.
-    shop.change(&json!({"spec": observing})).await;
-    shop.until_reason("Observed").await;
+    shop.change_until(&json!({"spec": observing}), "Observed").await;
     shop.put_token("second-token-of-the-shop").await;
     shop.annotate(names::REDEPLOY_REQUESTED_AT, "now").await;
     assert_eq!(ready(&shop.pass(Duration::from_mins(10)).await), ("True", "Observed"));
     assert_eq!(shop.sent(), [0, 1, 0]);
-    shop.change(&json!({"spec": {"managementPolicy": "Full"}})).await;
-    let ours = shop.redeployed("Deployed").await;
+    let ours = shop.redeploy(&json!({"spec": {"managementPolicy": "Full"}}), "Deployed").await;
     assert_eq!(status(&ours).id.as_ref(), Some(&id));
     assert_eq!(shop.dev.world().secured_is(&id, Some("service"), "API_TOKEN", "second-token-of-the-shop"), Some(true));
 
     // Deleted while it only observes, it orphans what it managed before.
-    shop.change(&json!({"spec": observing})).await;
-    let held = shop.until_reason("Observed").await;
+    let held = shop.change_until(&json!({"spec": observing}), "Observed").await;
     assert_eq!(held.finalizers(), [names::FINALIZER]);
-    shop.delete().await;
-    shop.until_gone().await;
+    shop.delete_wholly().await;
     assert_eq!(shop.sent(), [0, 2, 0]);
     assert_eq!(shop.dev.world().id_of("demo", &shop.key(), shop.dev.now()), Some(id));
 }
 
 #[tokio::test]
 async fn rule_20_an_operation_stays_in_the_status_while_the_resource_only_observes() {
-    let shop = Leaping::open().await;
-    shop.apply_deployment(&json!({})).await;
+    let shop = Leaping::applied(&json!({})).await;
     shop.until("accepted", is_accepted).await;
     shop.change(&json!({"spec": {"managementPolicy": "ObserveOnly"}})).await;
     shop.pass(DEPLOYING).await;
     let observed = shop.until_reason("Observed").await;
     assert!(is_accepted(&observed), "{:?}", state(&observed).operation);
-    shop.change(&json!({"spec": {"managementPolicy": "Full"}})).await;
-    let ours = shop.until_reason("Deployed").await;
+    let ours = shop.change_until(&json!({"spec": {"managementPolicy": "Full"}}), "Deployed").await;
     assert_eq!(state(&ours).operation, None);
     shop.pass(Duration::from_mins(5)).await;
     assert_eq!(shop.sent(), [1, 0, 0]);

@@ -1,10 +1,9 @@
 //! Rules 1 to 3: how a deployment is created, who owns it, and how it is found again.
 
-use connect_operator::operator::deployment::persisted::{OperationState, OperationType};
-use dev_server::DevServer;
+use connect_operator::operator::deployment::persisted::OperationType;
 
+use super::operation;
 use super::operations::answered_late;
-use super::{Leaping, QUIET, QUIET_PERIOD, is, is_accepted, level, message, operation, ready, status};
 use crate::prelude::*;
 
 #[tokio::test]
@@ -96,16 +95,14 @@ async fn rule_03_the_key_with_another_id_is_taken() {
     shop.pass(QUIET_PERIOD).await;
     shop.pass(QUIET).await;
     shop.until_reason("KeyTaken").await;
-    shop.delete().await;
-    shop.until_gone().await;
+    shop.delete_wholly().await;
     assert_eq!(shop.dev.world().id_of("demo", &shop.key(), shop.dev.now()), Some(theirs));
     assert_eq!(shop.sent()[..2], [1, 0]);
 }
 
 #[tokio::test]
 async fn rule_02_a_deployment_of_another_owner_under_the_key_is_not_changed() {
-    let shop = Leaping::open().await;
-    let theirs = shop.make_elsewhere("info");
+    let (shop, theirs) = Leaping::beside("info").await;
     shop.apply_deployment(&json!({})).await;
     let taken = shop.until_reason("KeyTaken").await;
     let shown = status(&taken);
@@ -119,8 +116,7 @@ async fn rule_02_a_deployment_of_another_owner_under_the_key_is_not_changed() {
     shop.change(&json!({"spec": level("debug")})).await;
     shop.pass(Duration::from_mins(10)).await;
     shop.until_reason("KeyTaken").await;
-    shop.delete().await;
-    shop.until_gone().await;
+    shop.delete_wholly().await;
     assert_eq!(shop.sent(), [0, 0, 0]);
     assert_eq!(shop.dev.world().id_of("demo", &shop.key(), shop.dev.now()), Some(theirs));
 }
@@ -153,8 +149,7 @@ async fn rule_03_once_the_id_is_known_every_call_uses_it() {
     assert_eq!(annotated.annotations().get(names::REMOTE_ID), Some(&id));
     let by_key = shop.calls("getDeploymentByKey");
 
-    shop.change(&json!({"spec": level("debug")})).await;
-    shop.redeployed("Deployed").await;
+    shop.redeploy(&json!({"spec": level("debug")}), "Deployed").await;
     shop.delete().await;
     shop.undeployed().await;
     assert_eq!(shop.sent(), [1, 1, 1]);
@@ -173,17 +168,14 @@ async fn rule_03_a_project_that_names_another_remote_touches_nothing() {
     project["spec"]["authUrl"] = json!(other.url());
     shop.tear_out_project().await;
     shop.until_reason("ProjectMissing").await;
-    shop.sandbox.apply(&project).await.unwrap();
-    let changed = shop.until_reason("IdentityChanged").await;
+    let changed = shop.apply_until(&project, "IdentityChanged").await;
     assert_eq!(ready(&changed).0, "False");
     assert_eq!(status(&changed).remote.map(|remote| remote.project.api_url), Some(shop.dev.url()));
 
     // Neither a change nor a deletion reaches either of them.
-    shop.change(&json!({"spec": level("debug")})).await;
-    shop.until_reason("IdentityChanged").await;
+    shop.change_until(&json!({"spec": level("debug")}), "IdentityChanged").await;
     shop.delete().await;
-    shop.change(&json!({"spec": {"suspend": true}})).await;
-    shop.until_reason("IdentityChanged").await;
+    shop.change_until(&json!({"spec": {"suspend": true}}), "IdentityChanged").await;
     assert_eq!(shop.sent(), [1, 0, 0]);
     assert!(
         other.counts().keys().all(|operation| ["token", "queryDeployments"].contains(operation)),

@@ -3,7 +3,6 @@
 use connect_operator::operator::deployment::decide::QUIET_PERIOD;
 use dev_server::DeleteBusy;
 
-use super::{DEPLOYING, Leaping, is_accepted, ready, status};
 use crate::prelude::*;
 
 #[tokio::test]
@@ -36,8 +35,7 @@ async fn rule_22_a_remote_deployment_that_does_not_exist_is_no_error() {
     let shop = Leaping::live().await;
     let id = status(&shop.get().await).id.expect("an id");
     shop.dev.world().remove(&id, shop.dev.now()).unwrap();
-    shop.delete().await;
-    shop.until_gone().await;
+    shop.delete_wholly().await;
     assert_eq!(shop.sent(), [1, 0, 1]);
 }
 
@@ -94,15 +92,13 @@ async fn rule_22_a_failed_undeploy_is_reported_and_retried_with_backoff() {
 
 #[tokio::test]
 async fn rule_22_orphan_leaves_the_remote_and_the_resource_is_deleted_at_once() {
-    let shop = Leaping::open().await;
-    shop.apply_deployment(&json!({"deletionPolicy": "Orphan"})).await;
+    let shop = Leaping::applied(&json!({"deletionPolicy": "Orphan"})).await;
     let live = shop.finish("Deployed").await;
     let id = live.status.and_then(|status| status.id).expect("it is deployed");
     // It needs neither credentials nor a remote that responds.
     shop.dev.fault(Fault { answer: FaultAnswer::dropped(), ..Fault::default() }).unwrap();
     shop.api::<Secret>().delete(CREDENTIALS, &DeleteParams::default()).await.unwrap();
-    shop.delete().await;
-    shop.until_gone().await;
+    shop.delete_wholly().await;
     assert_eq!(shop.sent(), [1, 0, 0]);
     assert_eq!(shop.statuses(), [DeploymentStatus::Deployed]);
     shop.until_event("Orphaned").await;
@@ -120,8 +116,7 @@ async fn rule_22_what_was_never_created_goes_at_once() {
     ] {
         shop.apply_deployment(&change).await;
         shop.until_reason(reason).await;
-        shop.delete().await;
-        shop.until_gone().await;
+        shop.delete_wholly().await;
         assert_eq!(shop.sent()[2], 0, "{case}");
     }
 }
@@ -151,8 +146,7 @@ async fn rule_23_production_is_orphaned_by_default() {
     shop.apply_deployment(&production).await;
     let live = shop.finish("Deployed").await;
     assert_eq!(serde_json::to_value(status(&live).deletion_policy).unwrap(), json!("Orphan"));
-    shop.delete().await;
-    shop.until_gone().await;
+    shop.delete_wholly().await;
     assert_eq!(shop.sent(), [1, 0, 0]);
     assert_eq!(shop.statuses(), [DeploymentStatus::Deployed]);
 }

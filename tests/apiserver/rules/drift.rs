@@ -1,11 +1,7 @@
 //! Rule 16, for values: what counts as drift, what is reported, and what `driftPolicy: Correct` sends. Rollbacks are
 //! in `versions.rs`.
 
-use connect_api::model::RedeployAction;
-use dev_server::{PlannedOutcome, Shown};
-
 use super::redeploying::{live_with, retrying};
-use super::{DEPLOYING, Leaping, condition, is, is_accepted, level, ready, status};
 use crate::prelude::*;
 
 /// Longer than the poll interval.
@@ -68,8 +64,7 @@ async fn rule_16_drift_is_reported_and_not_corrected_by_default() {
     assert!(message.contains(": service/LOG_LEVEL;") && !message.contains("debug"), "{message}");
     shop.pass(INTERVAL).await;
 
-    shop.change(&json!({"spec": drift("Ignore")})).await;
-    let ignored = shop.until_reason("Deployed").await;
+    let ignored = shop.change_until(&json!({"spec": drift("Ignore")}), "Deployed").await;
     assert!(!is_drifted(&ignored), "{:?}", ignored.status);
     assert_eq!(shop.sent(), [1, 0, 0], "nothing was corrected");
 }
@@ -134,8 +129,7 @@ async fn rule_16_a_foreign_redeploy_after_a_failed_one_does_not_make_it_ready() 
 async fn rule_16_a_revision_that_the_record_names_is_a_rollback() {
     let shop = Leaping::under("Detect", Options::default()).await;
     let id = status(&shop.get().await).id.expect("an id");
-    shop.change(&json!({"spec": level("debug")})).await;
-    shop.redeployed("Deployed").await;
+    shop.redeploy(&json!({"spec": level("debug")}), "Deployed").await;
     let now = shop.dev.now();
     shop.dev.world().rollback_elsewhere(&id, now).expect("an earlier revision exists");
     shop.dev.world().finish(&id, now).expect("it ends");
@@ -147,8 +141,7 @@ async fn rule_16_a_revision_that_the_record_names_is_a_rollback() {
     assert_eq!(shop.sent(), [1, 1, 0]);
 
     // Another redeploy is due: it sends the spec, and a revision that was reported already is not reported again.
-    shop.change(&json!({"spec": level("warn")})).await;
-    let moved = shop.redeployed("Deployed").await;
+    let moved = shop.redeploy(&json!({"spec": level("warn")}), "Deployed").await;
     assert!(!is_drifted(&moved) && !is(&moved, names::SECRETS_UNVERIFIED), "{:?}", moved.status);
     shop.pass(INTERVAL).await;
     assert_eq!(shop.sent(), [1, 2, 0]);

@@ -1,13 +1,9 @@
 //! Rule 24, the namespace: it is deleted with everything in it; every deployment is undeployed, and nothing remains.
 
-use std::collections::BTreeSet;
+use dev_server::DeleteBusy;
 
-use dev_server::{Call, DeleteBusy};
-
-use super::{DEPLOYING, Leaping, ready};
 use crate::ending::{Content, SECRETS_FIRST};
 use crate::prelude::*;
-use crate::watching::until;
 
 /// Accepted DELETE calls, by path.
 fn undeployed(shop: &Shop) -> Vec<String> {
@@ -162,9 +158,7 @@ async fn rule_24_a_namespace_waits_for_an_outstanding_create() {
 
 #[tokio::test]
 async fn rule_24_an_output_that_cannot_be_written_into_a_terminating_namespace_is_no_error() {
-    let shop = Leaping::open().await;
-    shop.apply_deployment(&json!({"outputs": {"configMap": {"name": "addresses"}}})).await;
-    shop.finish("Deployed").await;
+    let shop = Leaping::live_as(&json!({"outputs": {"configMap": {"name": "addresses"}}})).await;
     shop.until_object("addresses", "written", |_: &ConfigMap| true).await;
     shop.begin_to_end().await;
     shop.delete_all(&[Content::ConfigMaps]).await;

@@ -1,7 +1,5 @@
 //! Rule 4: several resources that claim one key of one remote project.
 
-use super::{DEPLOYING, Leaping, QUIET, QUIET_PERIOD, condition, is, is_accepted, level, message, ready, status};
-use crate::manifests;
 use crate::prelude::*;
 
 const KEY: &str = "tax-eu";
@@ -51,15 +49,13 @@ fn assert_aside(object: &ConnectorDeployment, winner: &str) {
 
 #[tokio::test]
 async fn rule_04_a_renamed_resource_keeps_the_deployment_as_the_page_and_the_message_say() {
-    let shop = Leaping::open().await;
-    shop.apply_deployment(&json!({"key": KEY})).await;
+    let shop = Leaping::applied(&json!({"key": KEY})).await;
     let live = shop.finish("Deployed").await;
     shop.sandbox.change(&shop.deployment(), &json!({"spec": {"deletionPolicy": "Orphan"}})).await.unwrap();
     shop.sandbox.apply(&named(&shop, "second", &json!({"adoptionPolicy": "Adopt"}))).await.unwrap();
     let aside = shop.sandbox.until_reason("second", "KeyConflict").await;
     assert!(message(&aside).contains("set deletionPolicy: Orphan on that one and adoptionPolicy: Adopt on this one"));
-    shop.delete().await;
-    shop.until_gone().await;
+    shop.delete_wholly().await;
     shop.sandbox.until_reason("second", "Adopting").await;
     shop.clock.step(QUIET_PERIOD);
     let look = json!({"metadata": {"annotations": {names::RECONCILE_REQUESTED_AT: "look"}}});
@@ -71,8 +67,7 @@ async fn rule_04_a_renamed_resource_keeps_the_deployment_as_the_page_and_the_mes
 
 #[tokio::test]
 async fn rule_04_one_owns_the_key_and_the_other_changes_nothing_until_it_is_gone() {
-    let shop = Leaping::open().await;
-    shop.apply_deployment(&json!({"key": KEY})).await;
+    let shop = Leaping::applied(&json!({"key": KEY})).await;
     let live = shop.finish("Deployed").await;
     shop.sandbox.apply(&named(&shop, "second", &json!({"adoptionPolicy": "Adopt"}))).await.unwrap();
     let aside = shop.sandbox.until_reason("second", "KeyConflict").await;
@@ -205,8 +200,7 @@ async fn rule_04_observing_claims_no_key_and_reads_what_another_one_owns() {
     let full = json!({"spec": {"managementPolicy": "Full", "adoptionPolicy": "Adopt"}});
     shop.sandbox.change(&observing, &full).await.unwrap();
     assert_aside(&shop.sandbox.until_reason("observer", "KeyConflict").await, NAME);
-    shop.change(&json!({"spec": {"managementPolicy": "ObserveOnly"}})).await;
-    shop.until_reason("Observed").await;
+    shop.change_until(&json!({"spec": {"managementPolicy": "ObserveOnly"}}), "Observed").await;
     shop.sandbox.until_reason("observer", "Adopting").await;
     pass(&shop, &shop.sandbox, "observer", QUIET).await;
     let taken = shop.sandbox.until_reason("observer", "Deployed").await;
@@ -215,8 +209,7 @@ async fn rule_04_observing_claims_no_key_and_reads_what_another_one_owns() {
     // The former owner still has the id in its status: the older one keeps the key.
     shop.change(&json!({"spec": {"managementPolicy": "Full"}})).await;
     assert_aside(&shop.until_reason("KeyConflict").await, "observer");
-    shop.delete().await;
-    shop.until_gone().await;
+    shop.delete_wholly().await;
     assert_eq!(shop.sent(), [1, 0, 0], "one with the id is orphaned too");
 }
 
@@ -239,8 +232,7 @@ async fn rule_04_a_winner_that_moves_to_another_project_releases_the_key() {
     assert_aside(&shop.until_reason("KeyConflict").await, "zzz");
     // The same holds if its project is created again and names the same remote.
     shop.sandbox.delete::<ConnectProject>("elsewhere").await;
-    shop.change(&json!({"spec": {"projectRef": {"name": "elsewhere"}}})).await;
-    shop.until_reason("ProjectMissing").await;
+    shop.change_until(&json!({"spec": {"projectRef": {"name": "elsewhere"}}}), "ProjectMissing").await;
     elsewhere["spec"]["projectKey"] = json!("demo");
     shop.sandbox.apply(&elsewhere).await.unwrap();
     assert_aside(&shop.until_reason("KeyConflict").await, "zzz");

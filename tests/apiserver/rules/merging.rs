@@ -1,11 +1,10 @@
 //! Rule 8: a create names every application, and a redeploy removes no values.
 
 use connect_api::model::{ApplicationType, DeclaredApplication, SecuredKey};
-use dev_server::{AddedApplications, ConnectorDefinition, Normalise, PlannedOutcome};
+use dev_server::{AddedApplications, Normalise};
 
 use super::adopting::adopting;
 use super::versions::running;
-use super::{DEPLOYING, Leaping, condition, level, message, ready, status};
 use crate::prelude::*;
 
 /// The configuration of the application: plain values, and the Secret's key `token` for each of these secured keys.
@@ -106,8 +105,7 @@ async fn rule_08_a_removed_value_without_a_default_is_retained_and_reported() {
     let live = shop.finish("Deployed").await;
     assert_eq!(retained(&live), None);
 
-    shop.change(&spec(&all[..1], &["API_TOKEN"])).await;
-    let reported = shop.redeployed("Deployed").await;
+    let reported = shop.redeploy(&spec(&all[..1], &["API_TOKEN"]), "Deployed").await;
     let message = retained(&reported).expect("it is retained");
     assert!(message.contains("service/SIGN_KEY (secured), service/FEATURES"), "{message}");
     assert!(message.contains("revoke"), "{message}");
@@ -123,8 +121,7 @@ async fn rule_08_a_removed_value_without_a_default_is_retained_and_reported() {
     assert_eq!(shop.sent(), [1, 2, 0]);
 
     // A redeploy for another reason removes nothing either.
-    shop.change(&spec(&[("LOG_LEVEL", "warn")], &["API_TOKEN"])).await;
-    let reported = shop.redeployed("Deployed").await;
+    let reported = shop.redeploy(&spec(&[("LOG_LEVEL", "warn")], &["API_TOKEN"]), "Deployed").await;
     assert!(retained(&reported).is_some_and(|message| message.contains("FEATURES") && message.contains("SIGN_KEY")));
     shop.pass(Duration::from_mins(10)).await;
     assert_eq!(shop.sent(), [1, 3, 0]);
@@ -157,11 +154,8 @@ async fn rule_08_texts_of_a_deployment_that_retains_a_secret_are_not_shown() {
 
 #[tokio::test]
 async fn rule_08_a_removed_value_with_a_default_is_set_to_it_once() {
-    let shop = Leaping::open().await;
-    shop.apply_deployment(&service(&[("LOG_LEVEL", "debug"), ("FEATURES", "cart")], &["API_TOKEN"])).await;
-    shop.finish("Deployed").await;
-    shop.change(&spec(&[("FEATURES", "cart")], &["API_TOKEN"])).await;
-    let live = shop.redeployed("Deployed").await;
+    let shop = Leaping::live_as(&service(&[("LOG_LEVEL", "debug"), ("FEATURES", "cart")], &["API_TOKEN"])).await;
+    let live = shop.redeploy(&spec(&[("FEATURES", "cart")], &["API_TOKEN"]), "Deployed").await;
     assert_eq!(retained(&live), None);
     assert!(shop.plain().contains(&("LOG_LEVEL".to_owned(), "info".to_owned())), "{:?}", shop.plain());
     shop.pass(Duration::from_mins(10)).await;
@@ -211,8 +205,7 @@ async fn rule_08_a_deployment_that_lacks_applications_is_reported_and_redeployed
     assert!(condition(&reported, names::STALLED).is_some());
     assert_eq!(shop.sent(), [0, 0, 0]);
 
-    shop.change(&json!({"spec": level("debug")})).await;
-    shop.redeployed("ApplicationMissing").await;
+    shop.redeploy(&json!({"spec": level("debug")}), "ApplicationMissing").await;
     shop.pass(Duration::from_mins(10)).await;
     assert_eq!(shop.sent(), [0, 1, 0], "one redeploy, which is not refused");
     assert!(shop.plain().contains(&("LOG_LEVEL".to_owned(), "debug".to_owned())));
@@ -231,7 +224,6 @@ async fn rule_08_values_that_reads_return_differently_are_reported_and_not_sent_
     assert!(!why.contains("a-feature"), "{why}");
     shop.pass(Duration::from_mins(10)).await;
     assert_eq!(shop.sent(), [1, 0, 0]);
-    shop.change(&spec(&[("LOG_LEVEL", "info"), ("FEATURES", "a-feature")], &["API_TOKEN"])).await;
-    shop.redeployed("Deployed").await;
+    shop.redeploy(&spec(&[("LOG_LEVEL", "info"), ("FEATURES", "a-feature")], &["API_TOKEN"]), "Deployed").await;
     assert_eq!(shop.sent(), [1, 1, 0]);
 }

@@ -31,16 +31,12 @@ mod verifying;
 mod versions;
 
 use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
+use std::sync::atomic::AtomicBool;
 
-use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
-use connect_operator::operator::deployment::persisted::{Operation, OperationState};
+use connect_operator::operator::deployment::persisted::Operation;
 use futures::stream::{BoxStream, StreamExt};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{WatchEvent, WatchParams};
-use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
 use crate::patience::waits_long;
@@ -117,6 +113,27 @@ impl Leaping {
         shop
     }
 
+    /// A shop to which a deployment with these changes to its spec was applied.
+    pub(crate) async fn applied(change: &Value) -> Self {
+        let shop = Self::open().await;
+        shop.apply_deployment(change).await;
+        shop
+    }
+
+    /// A shop with a live deployment that has these changes to its spec.
+    pub(crate) async fn live_as(change: &Value) -> Self {
+        let shop = Self::applied(change).await;
+        shop.finish("Deployed").await;
+        shop
+    }
+
+    /// A shop whose key has a live deployment that was created outside the operator; returns the id of that one, too.
+    pub(crate) async fn beside(level: &str) -> (Self, String) {
+        let shop = Self::open().await;
+        let id = shop.make_elsewhere(level);
+        (shop, id)
+    }
+
     /// Applies the deployment with changes to its spec, and the Secret that it names.
     pub(crate) async fn apply_deployment(&self, change: &Value) {
         self.put_token("first-token-of-the-shop").await;
@@ -170,8 +187,7 @@ impl Leaping {
     pub(crate) async fn lose(&mut self) {
         self.stop_operator().await;
         self.change(&json!({"metadata": {"finalizers": null}})).await;
-        self.delete().await;
-        self.until_gone().await;
+        self.delete_wholly().await;
     }
 
     /// Lets the operation end at the remote; returns the deployment once Ready has this reason.
@@ -193,6 +209,18 @@ impl Leaping {
     pub(crate) async fn redeployed(&self, reason: &str) -> ConnectorDeployment {
         self.gathered().await;
         self.finish(reason).await
+    }
+
+    /// Changes the deployment, and lets the redeploy end that this causes.
+    pub(crate) async fn redeploy(&self, change: &Value, reason: &str) -> ConnectorDeployment {
+        self.change(change).await;
+        self.redeployed(reason).await
+    }
+
+    /// Changes the token in the Secret, and lets the redeploy end that this causes.
+    pub(crate) async fn rotate(&self, token: &str, reason: &str) -> ConnectorDeployment {
+        self.put_token(token).await;
+        self.redeployed(reason).await
     }
 
     /// Lets the minute pass after which a deployment is adopted.
@@ -308,11 +336,6 @@ pub(crate) fn condition<'a>(object: &'a ConnectorDeployment, name: &str) -> Opti
 /// Whether the condition of this type exists and is true.
 pub(crate) fn is(object: &ConnectorDeployment, name: &str) -> bool {
     condition(object, name).is_some_and(|condition| condition.status == "True")
-}
-
-/// Message of the Ready condition.
-pub(crate) fn message(object: &ConnectorDeployment) -> &str {
-    condition(object, "Ready").map_or("", |ready| &ready.message)
 }
 
 /// Status and reason of the Ready condition.

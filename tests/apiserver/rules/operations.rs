@@ -1,9 +1,8 @@
 //! Rule 6: an operation from its start to its end, also if the operator is killed in the middle.
 
-use connect_operator::operator::deployment::persisted::OperationState;
 use dev_server::BuildIds;
 
-use super::{DEPLOYING, GATHER, Leaping, QUIET, QUIET_PERIOD, is, is_accepted, level, operation, ready, status};
+use super::operation;
 use crate::prelude::*;
 
 /// In milliseconds, longer than any test: the operator is killed before the response.
@@ -23,8 +22,7 @@ async fn rule_06_a_failure_that_is_read_while_a_redeploy_runs_is_the_old_one() {
     shop.finish("DeploymentFailed").await;
     let mut history = shop.history().await;
     shop.slow_down();
-    shop.change(&json!({"spec": level("debug")})).await;
-    shop.until_reason("Redeploying").await;
+    shop.change_until(&json!({"spec": level("debug")}), "Redeploying").await;
     shop.pass(GATHER).await;
     shop.until("accepted", is_accepted).await;
     let running = shop.pass(Duration::from_secs(1)).await;
@@ -196,16 +194,14 @@ async fn rule_06_after_a_lost_response_the_remote_is_polled_at_once() {
 
 #[tokio::test]
 async fn rule_06_an_operator_stopped_while_the_remote_works_continues_after_its_start() {
-    let mut shop = Leaping::open().await;
-    shop.apply_deployment(&json!({})).await;
+    let mut shop = Leaping::applied(&json!({})).await;
     shop.until("accepted", is_accepted).await;
     shop.stop_operator().await;
     shop.clock.step(Duration::from_mins(20));
     shop.start_operator();
     shop.until_reason("Deployed").await;
 
-    shop.change(&json!({"spec": level("debug")})).await;
-    shop.until_reason("Redeploying").await;
+    shop.change_until(&json!({"spec": level("debug")}), "Redeploying").await;
     // A change that was gathered and not yet sent is detected again.
     shop.stop_operator().await;
     shop.clock.step(GATHER);

@@ -1,8 +1,5 @@
 //! Rules 20 and 21: observing only, suspending, an unavailable remote, and no write without a change.
 
-use connect_api::model::RedeployAction;
-
-use super::{DEPLOYING, GATHER, Leaping, is, is_accepted, level, message, ready, status};
 use crate::prelude::*;
 use crate::reported::reason as reason_of;
 
@@ -12,11 +9,9 @@ fn observing() -> Value {
 
 #[tokio::test]
 async fn rule_20_observing_reads_no_secret_sends_nothing_and_is_deleted_at_once() {
-    let shop = Leaping::open().await;
-    let id = shop.make_elsewhere("debug");
+    let (shop, id) = Leaping::beside("debug").await;
     // Its Secret does not exist, and is not needed.
-    shop.sandbox.apply(&with_spec(shop.deployment(), &observing())).await.unwrap();
-    let live = shop.until_reason("Observed").await;
+    let live = shop.apply_until(&with_spec(shop.deployment(), &observing()), "Observed").await;
     assert_eq!(ready(&live).0, "True");
     assert!(live.finalizers().is_empty());
     assert_eq!(live.annotations().get(names::REMOTE_ID), None, "no annotation is written");
@@ -34,16 +29,14 @@ async fn rule_20_observing_reads_no_secret_sends_nothing_and_is_deleted_at_once(
     shop.change(&json!({"spec": level("info")})).await;
     shop.pass(Duration::from_mins(10)).await;
     assert_eq!(ready(&shop.until_reason("Observed").await).0, "True");
-    shop.delete().await;
-    shop.until_gone().await;
+    shop.delete_wholly().await;
     assert_eq!(shop.sent(), [0, 0, 0]);
     assert_eq!(shop.dev.world().id_of("demo", &shop.key(), now), Some(id));
 }
 
 #[tokio::test]
 async fn rule_20_a_suspended_resource_observes_and_sends_nothing() {
-    let shop = Leaping::open().await;
-    shop.apply_deployment(&json!({"suspend": true})).await;
+    let shop = Leaping::applied(&json!({"suspend": true})).await;
     let held = shop.until_reason("Suspended").await;
     assert_eq!(ready(&held).0, "False");
     assert!(is(&held, names::SUSPENDED));
@@ -102,8 +95,7 @@ async fn rule_20_a_suspended_resource_is_not_undeployed_when_it_is_deleted() {
 #[tokio::test]
 async fn rule_20_a_restart_while_the_remote_is_unavailable_keeps_settled_states() {
     for (wanted, reason) in [("info", "Deployed"), ("loud", "DeploymentFailed")] {
-        let mut shop = Leaping::open().await;
-        shop.apply_deployment(&level(wanted)).await;
+        let mut shop = Leaping::applied(&level(wanted)).await;
         shop.finish(reason).await;
         let before = shop.reconcile_again().await;
         shop.stop_operator().await;
@@ -126,8 +118,7 @@ async fn rule_20_a_restart_while_the_remote_is_unavailable_keeps_settled_states(
 #[tokio::test]
 async fn rule_21_neither_the_spec_nor_fields_of_other_owners_are_written() {
     let shop = Leaping::live().await;
-    shop.put_token("second-token-of-the-shop").await;
-    let live = shop.redeployed("Deployed").await;
+    let live = shop.rotate("second-token-of-the-shop", "Deployed").await;
     assert_eq!(live.metadata.generation, Some(1));
     let ours: Vec<_> =
         live.managed_fields().iter().filter(|entry| entry.manager.as_deref() == Some(names::FIELD_MANAGER)).collect();

@@ -1,11 +1,7 @@
 //! Rule 24, the project: it stays while anything uses it, and the operator keeps a copy of its credentials for as long.
 
-use kube::api::ObjectMeta;
-
-use super::{DEPLOYING, Leaping, ready};
 use crate::cluster::make_namespace;
 use crate::prelude::*;
-use crate::watching::until_deleted;
 
 const GOOD: [(&str, &str); 2] = [("clientId", "dev-client"), ("clientSecret", "dev-secret")];
 
@@ -45,12 +41,10 @@ async fn rule_24_a_project_stays_usable_while_anything_uses_it() {
     let waiting = shop.until_project("waits", |project| reason(project) == "InUse").await;
     assert!(message(&waiting).ends_with("waits for 1 ConnectorDeployment that names it"), "{waiting:?}");
     // Resources that use it continue.
-    shop.put_token("second-token-of-the-shop").await;
-    shop.redeployed("Deployed").await;
+    shop.rotate("second-token-of-the-shop", "Deployed").await;
     // Also after its credentials were deleted, because it is being deleted itself.
     delete_credentials(&shop).await;
-    shop.put_token("third-token-of-the-shop").await;
-    shop.redeployed("Deployed").await;
+    shop.rotate("third-token-of-the-shop", "Deployed").await;
 
     shop.delete().await;
     shop.undeployed().await;
@@ -103,8 +97,7 @@ async fn rule_24_the_copy_does_not_replace_credentials_that_are_deleted_alone() 
     shop.kill_operator().await;
     let looks = shop.looks();
     shop.start_operator();
-    shop.change(&json!({"spec": {"interval": "10m"}})).await;
-    shop.until_reason("ProjectNotReady").await;
+    shop.change_until(&json!({"spec": {"interval": "10m"}}), "ProjectNotReady").await;
     assert_eq!((shop.sent(), shop.looks()), ([1, 0, 0], looks));
     assert_eq!(shop.copies().await.len(), 1, "the copy stays until the project is deleted");
     shop.put_secret(CREDENTIALS, &GOOD).await;

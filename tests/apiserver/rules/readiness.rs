@@ -2,9 +2,8 @@
 
 use connect_api::mask::LEFT_OUT;
 use connect_api::model::EntryType;
-use dev_server::{PlannedEntry, PlannedOutcome};
+use dev_server::PlannedEntry;
 
-use super::{DEPLOYING, GATHER, Leaping, condition, is, is_accepted, level, message, ready, status};
 use crate::prelude::*;
 
 #[tokio::test]
@@ -13,10 +12,8 @@ async fn rule_17_ready_is_true_only_for_what_is_applied_and_observed() {
     let mut history = shop.history().await;
     shop.apply_deployment(&json!({})).await;
     shop.finish("Deployed").await;
-    shop.change(&json!({"spec": level("debug")})).await;
-    shop.redeployed("Deployed").await;
-    shop.change(&json!({"spec": {"interval": "10m"}})).await;
-    let end = shop.until_reason("Deployed").await;
+    shop.redeploy(&json!({"spec": level("debug")}), "Deployed").await;
+    let end = shop.change_until(&json!({"spec": {"interval": "10m"}}), "Deployed").await;
     let versions = history.until(|object| object.metadata.resource_version == end.metadata.resource_version).await;
     assert_eq!(
         versions[0].status.as_ref().map(|status| status.observed_generation),
@@ -48,8 +45,7 @@ async fn rule_17_a_refused_change_is_not_ready_although_the_previous_state_is_li
     let shop = Leaping::live().await;
     let invalid = FaultAnswer::error(400, "DeploymentUnknownApplicationConfigurationKey");
     shop.dev.fault(Fault::of("updateDeploymentById", invalid)).unwrap();
-    shop.change(&json!({"spec": level("debug")})).await;
-    shop.until_reason("Redeploying").await;
+    shop.change_until(&json!({"spec": level("debug")}), "Redeploying").await;
     shop.pass(GATHER).await;
     let refused = shop.until_reason("ConfigurationInvalid").await;
     assert_shape(&refused, "ConfigurationInvalid", true);
@@ -58,8 +54,7 @@ async fn rule_17_a_refused_change_is_not_ready_although_the_previous_state_is_li
     assert_shape(&refused, "ConfigurationInvalid", true);
     assert_eq!(shop.sent(), [1, 1, 0], "no quick retries");
 
-    shop.change(&json!({"spec": level("info")})).await;
-    let live = shop.until_reason("Deployed").await;
+    let live = shop.change_until(&json!({"spec": level("info")}), "Deployed").await;
     assert!(!is(&live, names::STALLED));
     assert_eq!(shop.sent(), [1, 1, 0], "the spec is what was applied, so nothing is sent");
 }
@@ -76,8 +71,7 @@ async fn rule_17_a_read_of_the_state_before_a_redeploy_is_not_used() {
     shop.pass(Duration::from_secs(11)).await;
     shop.until_reason("Deployed").await;
 
-    shop.change(&json!({"spec": level("debug")})).await;
-    shop.until_reason("Redeploying").await;
+    shop.change_until(&json!({"spec": level("debug")}), "Redeploying").await;
     shop.pass(GATHER).await;
     shop.until("accepted", is_accepted).await;
     let old = shop.pass(DEPLOYING + GATHER).await;
@@ -91,8 +85,7 @@ async fn rule_17_a_read_of_the_state_before_a_redeploy_is_not_used() {
 
 #[tokio::test]
 async fn rule_18_a_failure_is_reported_within_one_poll_with_its_report() {
-    let shop = Leaping::open().await;
-    shop.apply_deployment(&json!({})).await;
+    let shop = Leaping::applied(&json!({})).await;
     let running = shop.until("accepted", is_accepted).await;
     // The failure is reported long before another poll is due, also on a slow machine.
     shop.slow_down();
@@ -125,8 +118,7 @@ async fn rule_18_a_failure_is_reported_within_one_poll_with_its_report() {
 
 #[tokio::test]
 async fn rule_18_without_the_values_in_force_a_report_has_no_texts() {
-    let shop = Leaping::open().await;
-    shop.apply_deployment(&json!({})).await;
+    let shop = Leaping::applied(&json!({})).await;
     let id = status(&shop.until("accepted", is_accepted).await).id.expect("an id");
     let outcome = PlannedOutcome::failure("service", "Refused first-token-of-the-shop", "It is wrong");
     shop.dev.world().plan_outcome(&id, outcome, shop.dev.now()).unwrap();

@@ -1,8 +1,8 @@
 //! Rules 7 to 12: exactly one redeploy for each change, and none without.
 
-use dev_server::{Partial, Shown};
+use dev_server::Partial;
 
-use super::{DEPLOYING, GATHER, History, Leaping, QUIET, QUIET_PERIOD, condition, is, level, ready, status};
+use super::History;
 use crate::prelude::*;
 
 /// A deployment with every kind of value.
@@ -46,8 +46,7 @@ async fn rule_07_a_change_of_any_kind_of_value_is_one_redeploy() {
         ("schedule", spec("/new", "0 4 * * *", "Shop")),
         ("global", spec("/new", "0 4 * * *", "Other shop")),
     ] {
-        shop.change(&change).await;
-        shop.redeployed("Deployed").await;
+        shop.redeploy(&change, "Deployed").await;
         redeploys += 1;
         assert_eq!(shop.sent(), [1, redeploys, 0], "{what}");
     }
@@ -89,8 +88,7 @@ async fn rule_07_each_change_of_a_retry_policy_is_one_redeploy_whether_reads_ret
         assert_eq!(shop.sent(), [1, 0, 0], "{retry_policies:?}");
 
         let immediate = json!({"strategy": "immediate"});
-        shop.change(&json!({"spec": retrying(&immediate)})).await;
-        shop.redeployed("Deployed").await;
+        shop.redeploy(&json!({"spec": retrying(&immediate)}), "Deployed").await;
         assert_eq!(shows(), Some(immediate).filter(|_| !hides), "{retry_policies:?}");
         shop.pass(Duration::from_mins(10)).await;
         assert_eq!(shop.sent(), [1, 1, 0], "{retry_policies:?}");
@@ -99,8 +97,7 @@ async fn rule_07_each_change_of_a_retry_policy_is_one_redeploy_whether_reads_ret
         let mut without = retrying(&json!(null));
         without["configurations"][1]["securedConfiguration"] =
             pipeline("", "", "")["configurations"][1]["securedConfiguration"].clone();
-        shop.change(&json!({"spec": without})).await;
-        let reported = shop.redeployed("Deployed").await;
+        let reported = shop.redeploy(&json!({"spec": without}), "Deployed").await;
         let message = &condition(&reported, names::VALUES_RETAINED).expect("the condition exists").message;
         assert!(message.contains("order-events (retryPolicy)"), "{message}");
         shop.pass(Duration::from_mins(10)).await;
@@ -136,8 +133,7 @@ async fn rule_08_a_redeploy_sends_every_value_and_the_version_that_was_read() {
     let shop = live_pipeline(Options { variant, ..Options::default() }).await;
     let id = status(&shop.get().await).id.expect("an id");
     shop.dev.world().bump_version(&id, shop.dev.now()).unwrap();
-    shop.change(&json!({"spec": pipeline("/new", "0 3 * * *", "Shop")})).await;
-    shop.redeployed("Deployed").await;
+    shop.redeploy(&json!({"spec": pipeline("/new", "0 3 * * *", "Shop")}), "Deployed").await;
     assert_eq!(shop.sent(), [1, 1, 0]);
     let secured_is = |application, key, value| shop.dev.world().secured_is(&id, application, key, value);
     assert_eq!(secured_is(Some("order-events"), "QUEUE_TOKEN", "first-queue-token"), Some(true));
@@ -152,8 +148,7 @@ async fn rule_08_a_redeploy_sends_every_value_and_the_version_that_was_read() {
 async fn rule_09_changes_within_two_seconds_become_one_redeploy() {
     let shop = Leaping::live().await;
     shop.slow_down();
-    shop.change(&json!({"spec": level("debug")})).await;
-    shop.until_reason("Redeploying").await;
+    shop.change_until(&json!({"spec": level("debug")}), "Redeploying").await;
     shop.pass(Duration::from_millis(1_500)).await;
     shop.put_token("second-token-of-the-shop").await;
     // The change of the Secret enqueues a reconcile of its own; the one after it includes that change.
@@ -183,8 +178,7 @@ async fn rule_09_changes_are_gathered_for_ten_seconds_at_most_and_a_create_does_
     // The last round begins a second before the ten are over.
     for (round, level_now) in ["debug", "warn", "error", "debug", "warn", "error"].into_iter().enumerate() {
         assert_eq!(shop.sent(), [1, 0, 0], "round {round}");
-        shop.change(&json!({"spec": level(level_now)})).await;
-        shop.until_reason("Redeploying").await;
+        shop.change_until(&json!({"spec": level(level_now)}), "Redeploying").await;
         shop.pass(Duration::from_millis(1_800)).await;
     }
     shop.until_calls("updateDeploymentById", 1).await;
@@ -192,8 +186,7 @@ async fn rule_09_changes_are_gathered_for_ten_seconds_at_most_and_a_create_does_
 
 #[tokio::test]
 async fn rule_09_changes_and_a_request_while_the_remote_is_busy_become_one_redeploy_after_it() {
-    let shop = Leaping::open().await;
-    shop.apply_deployment(&json!({})).await;
+    let shop = Leaping::applied(&json!({})).await;
     shop.until("accepted", super::is_accepted).await;
     shop.slow_down();
     for change in ["debug", "warn", "error"] {
@@ -245,7 +238,7 @@ async fn rule_10_a_change_of_no_value_sends_nothing_and_writes_nothing() {
     ] {
         let looks = shop.looks();
         shop.clock.step(Duration::from_secs(1));
-        shop.api::<Secret>().patch(SECRET, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+        shop.patch::<Secret>(SECRET, &patch).await;
         shop.until_so(what, || shop.looks() > looks).await;
         nothing_but_a_reconcile(&shop, &mut history, what).await;
     }
@@ -358,8 +351,7 @@ async fn rule_11_a_reconcile_request_reads_the_remote_at_once() {
 
 #[tokio::test]
 async fn rule_12_a_failed_operation_is_not_repeated_until_something_changes() {
-    let mut shop = Leaping::open().await;
-    shop.apply_deployment(&level("loud")).await;
+    let mut shop = Leaping::applied(&level("loud")).await;
     shop.finish("DeploymentFailed").await;
     shop.pass(Duration::from_hours(2)).await;
     shop.restart_operator().await;
@@ -371,11 +363,9 @@ async fn rule_12_a_failed_operation_is_not_repeated_until_something_changes() {
     shop.annotate(names::REDEPLOY_REQUESTED_AT, "once more").await;
     shop.redeployed("DeploymentFailed").await;
     assert_eq!(shop.sent(), [1, 1, 0]);
-    shop.put_token("second-token-of-the-shop").await;
-    shop.redeployed("DeploymentFailed").await;
+    shop.rotate("second-token-of-the-shop", "DeploymentFailed").await;
     assert_eq!(shop.sent(), [1, 2, 0]);
-    shop.change(&json!({"spec": level("debug")})).await;
-    shop.redeployed("Deployed").await;
+    shop.redeploy(&json!({"spec": level("debug")}), "Deployed").await;
     assert_eq!(shop.sent(), [1, 3, 0]);
 }
 

@@ -1,7 +1,6 @@
 //! Rule 3: a resource whose deployment is gone, and whose key another deployment has, goes on once that one is gone,
 //! too.
 
-use super::{DEPLOYING, Leaping, QUIET, QUIET_PERIOD, is, is_accepted, level, status};
 use crate::prelude::*;
 
 /// Longer than the poll interval, and the two reads that prove absence.

@@ -1,10 +1,7 @@
 //! Rule 5: the times of the reads prove absence, and not the time at which something is concluded from them.
 
-use connect_operator::crd::ConnectorDeploymentStatus;
-
 use crate::prelude::*;
 use crate::trouble::cluster::{left, shop, until_live};
-use crate::unreliable::Hold;
 
 /// Its reads can be held back.
 const SECRET: &str = "held-token";

@@ -1,7 +1,5 @@
 //! Rule 7: digests tell nothing to whoever can read the statuses of two namespaces.
 
-use std::collections::BTreeSet;
-
 use crate::prelude::*;
 
 /// Each text in a state that looks like a digest.

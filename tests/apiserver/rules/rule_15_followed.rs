@@ -1,11 +1,7 @@
 //! Rule 15: `updatePolicy: Latest`, and a record that does not show the version to which it was moved.
 
-use connect_api::model::StandardKey;
-use dev_server::ConnectorDefinition;
-
 use crate::prelude::*;
 use crate::rewriting::{self, Rewrite};
-use crate::trouble::pace::until_called;
 
 /// Longer than the poll interval of the registry.
 const INTERVAL: Duration = Duration::from_mins(6);

@@ -2,7 +2,6 @@
 //! same.
 
 use super::versions::running;
-use super::{DEPLOYING, Leaping, condition, is, ready, status};
 use crate::prelude::*;
 
 /// Longer than the poll interval of the registry.
@@ -12,8 +11,7 @@ const INTERVAL: Duration = Duration::from_mins(6);
 async fn rolled_back(shop: &Leaping) -> ConnectorDeployment {
     let live = status(&shop.get().await);
     shop.dev.world().raise_connector("demo-connector", false, |_| {}).unwrap();
-    shop.change(&json!({"spec": {"connector": {"version": 2}}})).await;
-    shop.redeployed("Deployed").await;
+    shop.redeploy(&json!({"spec": {"connector": {"version": 2}}}), "Deployed").await;
     shop.dev.world().rollback_elsewhere(&live.id.expect("an id"), shop.dev.now()).expect("an earlier revision");
     shop.reconcile_again().await;
     shop.pass(DEPLOYING).await;
@@ -38,8 +36,7 @@ async fn rule_15_a_pinned_deployment_that_was_rolled_back_reports_both_and_sends
         }
         assert_eq!(shop.sent(), [1, 1, 0], "newer: {newer}: it is left as it is");
 
-        shop.put_token("second-token-of-the-shop").await;
-        let changed = shop.redeployed(reason).await;
+        let changed = shop.rotate("second-token-of-the-shop", reason).await;
         let id = status(&changed).id.expect("an id");
         let secured = shop.dev.world().secured_is(&id, Some("service"), "API_TOKEN", "second-token-of-the-shop");
         assert_eq!((secured, running(&changed)), (Some(true), Some(1)), "newer: {newer}");

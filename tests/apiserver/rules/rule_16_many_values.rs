@@ -1,8 +1,7 @@
 //! Rules 2 and 16 with more values than anybody would list one by one: nothing that a decision reads is cut.
 
-use dev_server::{Catalogue, Normalise};
+use dev_server::Normalise;
 
-use super::{DEPLOYING, Leaping, is_accepted, ready};
 use crate::prelude::*;
 
 /// Longer than the poll interval.

@@ -1,6 +1,5 @@
 //! Rule 22: the service refuses to undeploy. What ends that is noticed at once, or with the next poll.
 
-use super::{DEPLOYING, Leaping, QUIET_PERIOD, message, ready, status};
 use crate::prelude::*;
 
 /// Longer than the poll interval, and the two reads that prove absence.

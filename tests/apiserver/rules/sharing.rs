@@ -1,17 +1,12 @@
 //! Rule 29: who may use a `ClusterConnectProject`. Every operator with shared projects works on all of them, so each of these
 //! tests has a cluster of its own.
 
-use std::collections::BTreeMap;
-
-use connect_operator::crd::{self, ClusterConnectProject};
-use k8s_openapi::api::core::v1::Namespace;
+use connect_operator::crd::ClusterConnectProject;
 
 use crate::chart::rights::give;
 use crate::prelude::*;
 use crate::reported;
 use crate::requests::Requests;
-use crate::security::client_of;
-use crate::watching::{awaited, until_deleted};
 
 pub(crate) const SHARED: &str = "shared";
 
@@ -111,8 +106,7 @@ async fn rule_29_a_namespace_uses_a_shared_project_only_while_it_is_allowed() {
     shop.until_reason("ProjectNotAllowed").await;
     let before = calls(&shop);
     shop.put_token("second-token-of-the-shop").await;
-    shop.change(&json!({"spec": {"interval": "10m"}})).await;
-    shop.until_reason("ProjectNotAllowed").await;
+    shop.change_until(&json!({"spec": {"interval": "10m"}}), "ProjectNotAllowed").await;
     shop.delete().await;
     shop.until("its deletion waits", |object| {
         let observed = object.status.as_ref().map(|status| status.observed_generation);
@@ -156,8 +150,7 @@ async fn rule_24_a_shared_project_stays_for_a_create_that_may_have_arrived() {
     until_shared(&shop, "InUse", "1 ConnectorDeployment that names it").await;
 
     label(&shop.sandbox, Some("tax")).await;
-    shop.delete().await;
-    shop.until_gone().await;
+    shop.delete_wholly().await;
     assert_eq!(shop.sent(), [1, 0, 1]);
     until_deleted(shared_projects(&shop), SHARED).await;
 }
@@ -176,8 +169,7 @@ async fn rule_29_keys_are_compared_across_shared_projects_and_a_namespace_that_i
     shop.sandbox.apply(&shared(&shop, &json!({"from": "Names", "names": [allowed.namespace]}))).await.unwrap();
 
     // One remote project, through a project of a namespace and through the shared one.
-    shop.sandbox.apply(&with_spec(shop.deployment(), &json!({"key": "same"}))).await.unwrap();
-    shop.until_reason("Deployed").await;
+    shop.apply_until(&with_spec(shop.deployment(), &json!({"key": "same"})), "Deployed").await;
     allowed.apply(&sharing(&shop, &json!({"key": "same"}))).await.unwrap();
     allowed.until_reason(NAME, "KeyConflict").await;
 
@@ -209,8 +201,7 @@ async fn rule_29_an_install_without_shared_projects_reports_it_and_reads_none() 
     let mut shop = Shop::without_operator(quick(), fast()).await;
     let (requests, client) = Requests::client(&shop.sandbox.client);
     shop.start_operator_as(client);
-    shop.sandbox.apply(&sharing(&shop, &json!({}))).await.unwrap();
-    let object = shop.until_reason("ProjectNotAllowed").await;
+    let object = shop.apply_until(&sharing(&shop, &json!({})), "ProjectNotAllowed").await;
     assert!(message(&object).contains("--cluster-projects"), "{}", message(&object));
     // It may have no right to.
     let sent = requests.take();

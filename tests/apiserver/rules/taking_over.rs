@@ -1,13 +1,11 @@
 //! Rules 13 and 14: adoption of existing deployments, and values from whole objects.
 
 use super::adopting::adopting;
-use super::{GATHER, Leaping, QUIET, is, ready, status};
 use crate::prelude::*;
 
 #[tokio::test]
 async fn rule_13_a_matching_deployment_is_adopted_unchanged_after_a_minute_without_changes() {
-    let shop = Leaping::open().await;
-    let id = shop.make_elsewhere("info");
+    let (shop, id) = Leaping::beside("info").await;
     shop.apply_deployment(&adopting("info")).await;
     shop.until_reason("Adopting").await;
     let waiting = shop.pass(Duration::from_secs(40)).await;
@@ -24,8 +22,7 @@ async fn rule_13_a_matching_deployment_is_adopted_unchanged_after_a_minute_witho
     shop.pass(Duration::from_mins(5)).await;
     assert_eq!(shop.sent(), [0, 0, 0]);
 
-    shop.put_token("second-token-of-the-shop").await;
-    let redeployed = shop.redeployed("Deployed").await;
+    let redeployed = shop.rotate("second-token-of-the-shop", "Deployed").await;
     assert!(!is(&redeployed, names::SECRETS_UNVERIFIED), "the operator sent these secrets");
     assert_eq!(shop.sent(), [0, 1, 0]);
 }
@@ -64,19 +61,16 @@ async fn rule_14_later_whole_objects_win_and_explicit_values_win_over_all() {
     assert!(!named[0].contains("is-not-declared"), "the message has names and no values");
 
     // A change of an undeclared key causes no redeploy; a change of a declared one does.
-    let patch = |data: Value| Patch::Merge(json!({"data": data}));
-    let config_maps = shop.api::<ConfigMap>();
     let looks = shop.looks();
-    config_maps.patch("second", &PatchParams::default(), &patch(json!({"UNHEARD_OF": "other"}))).await.unwrap();
+    shop.patch::<ConfigMap>("second", &json!({"data": {"UNHEARD_OF": "other"}})).await;
     shop.until_so("a read after the change", || shop.looks() > looks).await;
     shop.pass(GATHER).await;
     assert_eq!(shop.sent(), [1, 0, 0]);
-    config_maps.patch("second", &PatchParams::default(), &patch(json!({"LEVEL": "error"}))).await.unwrap();
+    shop.patch::<ConfigMap>("second", &json!({"data": {"LEVEL": "error"}})).await;
     shop.redeployed("Deployed").await;
     assert_eq!(shop.plain()[1], pair("LOG_LEVEL", "error"));
 
-    shop.change(&json!({"spec": from(json!([{"key": "LOG_LEVEL", "value": "info"}]))})).await;
-    shop.redeployed("Deployed").await;
+    shop.redeploy(&json!({"spec": from(json!([{"key": "LOG_LEVEL", "value": "info"}]))}), "Deployed").await;
     assert_eq!(shop.plain()[1], pair("LOG_LEVEL", "info"));
     assert_eq!(shop.sent(), [1, 2, 0]);
     assert_eq!(shop.events("KeysNotSent").await.len(), 1, "reported once");

@@ -1,7 +1,5 @@
 //! What the operator reports to users and other workloads beside the conditions: outputs, Events, columns.
 
-use super::{Leaping, is, level, ready, status};
-use crate::patience::timeout_option;
 use crate::prelude::*;
 
 fn outputs() -> Value {
@@ -36,7 +34,7 @@ async fn outputs_are_written_restored_and_deleted_with_the_resource() {
     // A change by others is restored within seconds.
     let api = shop.api::<ConfigMap>();
     let spoiled = json!({"data": {"intake.url": "elsewhere", "more": "value"}});
-    api.patch("tax-outputs", &PatchParams::default(), &Patch::Merge(spoiled)).await.unwrap();
+    shop.patch::<ConfigMap>("tax-outputs", &spoiled).await;
     shop.clock.step(Duration::from_secs(1));
     let _: ConfigMap = shop.until_object("tax-outputs", "restored", right).await;
     api.delete("tax-outputs", &DeleteParams::default()).await.unwrap();
@@ -65,9 +63,7 @@ async fn rule_19_a_foreign_output_config_map_is_not_overwritten_and_reported() {
 
 #[tokio::test]
 async fn outputs_that_a_backup_has_restored_without_their_owner_are_taken_over() {
-    let shop = Leaping::open().await;
-    shop.apply_deployment(&outputs()).await;
-    shop.finish("Deployed").await;
+    let shop = Leaping::live_as(&outputs()).await;
     let api = shop.api::<ConfigMap>();
     let written = api.get("tax-outputs").await.unwrap();
     let owners = |config_map: &ConfigMap| config_map.owner_references().to_vec();
@@ -79,8 +75,7 @@ async fn outputs_that_a_backup_has_restored_without_their_owner_are_taken_over()
         ("of another controller", json!({"ownerReferences": stranger}), json!({}), false),
         ("of nobody, with another content", json!({"ownerReferences": null, "labels": null}), old, false),
     ] {
-        let restored = json!({"metadata": metadata, "data": data});
-        api.patch("tax-outputs", &PatchParams::default(), &Patch::Merge(&restored)).await.unwrap();
+        shop.patch::<ConfigMap>("tax-outputs", &json!({"metadata": metadata, "data": data})).await;
         let right = |now: &ConfigMap| now.data == written.data && owners(now) == owners(&written);
         if taken {
             shop.until_object("tax-outputs", case, right).await;
@@ -94,12 +89,10 @@ async fn outputs_that_a_backup_has_restored_without_their_owner_are_taken_over()
 
 #[tokio::test]
 async fn each_transition_is_an_event() {
-    let shop = Leaping::open().await;
-    shop.apply_deployment(&level("loud")).await;
+    let shop = Leaping::applied(&level("loud")).await;
     shop.finish("DeploymentFailed").await;
     shop.pass(Duration::from_mins(10)).await;
-    shop.change(&json!({"spec": level("debug")})).await;
-    shop.redeployed("Deployed").await;
+    shop.redeploy(&json!({"spec": level("debug")}), "Deployed").await;
     shop.pass(Duration::from_mins(10)).await;
     shop.delete().await;
     shop.undeployed().await;
@@ -121,12 +114,10 @@ async fn each_transition_is_an_event() {
 async fn a_change_that_is_not_sent_is_no_event_of_a_redeploy() {
     let shop = Leaping::live().await;
     let service = |key: &str| json!({"configurations": [{"applicationName": "service", "standardConfiguration": [{"key": key, "value": "a"}]}]});
-    shop.change(&json!({"spec": service("LOG_LEVLE")})).await;
-    shop.until_reason("ConfigurationInvalid").await;
+    shop.change_until(&json!({"spec": service("LOG_LEVLE")}), "ConfigurationInvalid").await;
     let mut held = level("debug");
     held["suspend"] = json!(true);
-    shop.change(&json!({"spec": held})).await;
-    shop.until_reason("Suspended").await;
+    shop.change_until(&json!({"spec": held}), "Suspended").await;
     shop.until_event("Suspended").await;
     assert_eq!(shop.events("Redeploying").await, Vec::<String>::new());
     assert_eq!(shop.sent(), [1, 0, 0]);

@@ -1,9 +1,7 @@
 //! Rule 8: a value that is the URL of an application of the same deployment, which exists only once it is deployed.
 
-use connect_api::model::{ApplicationDeployment, ApplicationType, DeclaredApplication, Deployment, StandardKey};
-use dev_server::{ConnectorDefinition, Shown};
+use connect_api::model::{ApplicationDeployment, ApplicationType, DeclaredApplication, Deployment};
 
-use super::{Leaping, is_accepted, message, ready, status};
 use crate::prelude::*;
 
 /// After this time no effect of the last write is expected any more.
@@ -146,8 +144,7 @@ async fn rule_08_an_application_without_a_url_keeps_it_unready_and_sends_nothing
     let mut spec = peers();
     spec["configurations"][0]["standardConfiguration"] =
         json!([{"key": "PEER_URL", "value": "https://peer.example.com"}]);
-    shop.change(&json!({"spec": spec})).await;
-    shop.redeployed("Deployed").await;
+    shop.redeploy(&json!({"spec": spec}), "Deployed").await;
     assert_eq!(value(&there(&shop), "service", "PEER_URL"), "https://peer.example.com");
     assert_eq!(shop.sent(), [1, 2, 0]);
 }

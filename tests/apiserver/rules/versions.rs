@@ -3,7 +3,6 @@
 use connect_api::model::SecuredKey;
 
 use super::merging::{applications, with_enabler};
-use super::{DEPLOYING, Leaping, condition, is, level, message, ready, status};
 use crate::prelude::*;
 
 /// Longer than the poll interval of the registry.
@@ -26,10 +25,7 @@ fn following() -> Value {
 
 /// A shop with such a deployment, live.
 async fn follows() -> Leaping {
-    let shop = Leaping::open().await;
-    shop.apply_deployment(&following()).await;
-    shop.finish("Deployed").await;
-    shop
+    Leaping::live_as(&following()).await
 }
 
 /// Rolls the deployment back outside the operator, and returns it once that has ended.
@@ -57,26 +53,11 @@ async fn rule_15_a_pinned_deployment_reports_a_newer_version_and_moves_when_the_
     assert!(update.message.contains("Version 2 (tag ") && update.message.contains("runs"), "{}", update.message);
     assert_eq!(shop.sent(), [1, 0, 0]);
 
-    shop.change(&version(2)).await;
-    let moved = shop.redeployed("Deployed").await;
+    let moved = shop.redeploy(&version(2), "Deployed").await;
     assert_eq!(running(&moved), Some(2));
     assert!(!is(&moved, names::UPDATE_AVAILABLE));
     shop.pass(INTERVAL).await;
     assert_eq!(shop.sent(), [1, 1, 0]);
-}
-
-#[tokio::test]
-async fn rule_15_latest_follows_automatically_and_once_for_each_version() {
-    let shop = follows().await;
-    for expected in [2, 3] {
-        assert_eq!(publish(&shop), expected);
-        shop.clock.step(INTERVAL);
-        let moved = shop.redeployed("Deployed").await;
-        assert_eq!(running(&moved), Some(expected));
-        assert!(!is(&moved, names::UPDATE_AVAILABLE), "it follows");
-    }
-    shop.pass(INTERVAL).await;
-    assert_eq!(shop.sent(), [1, 2, 0]);
 }
 
 #[tokio::test]
@@ -101,8 +82,7 @@ async fn rule_15_a_version_that_is_not_the_latest_waits_until_it_is_with_the_val
     let shop = Leaping::live().await;
     let mut spec = level("debug");
     spec["connector"] = json!({"version": 2});
-    shop.change(&json!({"spec": spec})).await;
-    let waiting = shop.until_reason("ConnectorVersionUnavailable").await;
+    let waiting = shop.change_until(&json!({"spec": spec}), "ConnectorVersionUnavailable").await;
     assert!(is(&waiting, names::STALLED));
     shop.pass(INTERVAL).await;
     assert_eq!(shop.sent(), [1, 0, 0]);
@@ -120,8 +100,7 @@ async fn rule_15_a_version_can_be_named_right_after_it_was_published() {
     // The cached registry entry does not have this version yet, which is not reported.
     publish(&shop);
     let mut history = shop.history().await;
-    shop.change(&version(2)).await;
-    shop.redeployed("Deployed").await;
+    shop.redeploy(&version(2), "Deployed").await;
     let versions = history.until(|object| ready(object).1 == "Redeploying").await;
     assert!(versions.iter().all(|object| ready(object).1 != "ConnectorVersionUnavailable"), "{versions:#?}");
     assert_eq!(shop.sent(), [1, 1, 0]);
@@ -132,19 +111,15 @@ async fn rule_15_an_outdated_version_cannot_be_deployed_and_the_possible_one_is_
     let shop = Leaping::live().await;
     publish(&shop);
     publish(&shop);
-    shop.change(&version(2)).await;
-    let reported = shop.until_reason("ConnectorVersionUnavailable").await;
+    let reported = shop.change_until(&version(2), "ConnectorVersionUnavailable").await;
     assert!(message(&reported).contains("only deploys version 3"));
-    shop.change(&version(3)).await;
-    shop.redeployed("Deployed").await;
+    shop.redeploy(&version(3), "Deployed").await;
     // The manifest is reverted: no redeploy goes back to a former version.
-    shop.change(&version(1)).await;
-    let reported = shop.until_reason("ConnectorVersionMismatch").await;
+    let reported = shop.change_until(&version(1), "ConnectorVersionMismatch").await;
     assert!(message(&reported).contains("set connector.version to 3"));
     assert_eq!(shop.sent(), [1, 1, 0]);
     // Changes are sent to the version that runs.
-    shop.change(&json!({"spec": level("debug")})).await;
-    let changed = shop.redeployed("ConnectorVersionMismatch").await;
+    let changed = shop.redeploy(&json!({"spec": level("debug")}), "ConnectorVersionMismatch").await;
     assert_eq!(running(&changed), Some(3));
     shop.pass(INTERVAL).await;
     assert_eq!(shop.sent(), [1, 2, 0]);
@@ -152,8 +127,7 @@ async fn rule_15_an_outdated_version_cannot_be_deployed_and_the_possible_one_is_
 
 #[tokio::test]
 async fn rule_15_a_missing_version_is_waited_for_and_no_other_is_created() {
-    let shop = Leaping::open().await;
-    shop.apply_deployment(&json!({"connector": {"key": "demo-connector", "version": 2}})).await;
+    let shop = Leaping::applied(&json!({"connector": {"key": "demo-connector", "version": 2}})).await;
     shop.until_reason("ConnectorVersionUnavailable").await;
     shop.pass(Duration::from_mins(9)).await;
     assert_eq!(shop.sent(), [0, 0, 0], "the connector exists, and that version does not");
@@ -203,8 +177,7 @@ async fn rule_15_the_last_registry_entry_stays_while_the_registry_is_unavailable
     let reported = shop.pass(INTERVAL).await;
     assert_eq!(ready(&reported), ("True", "Deployed"), "deployments continue");
     assert!(is(&reported, names::UPDATE_AVAILABLE));
-    shop.change(&json!({"spec": level("debug")})).await;
-    shop.redeployed("Deployed").await;
+    shop.redeploy(&json!({"spec": level("debug")}), "Deployed").await;
     assert_eq!(shop.sent(), [1, 1, 0], "changes are sent");
 }
 
@@ -240,7 +213,8 @@ async fn rule_16_a_foreign_rollback_is_reported_and_not_corrected_by_detect() {
     shop.clock.step(INTERVAL);
     let moved = shop.redeployed("Deployed").await;
     assert_eq!(running(&moved), Some(3));
-    assert!(!is(&moved, names::DRIFTED));
+    assert!(!is(&moved, names::DRIFTED) && !is(&moved, names::UPDATE_AVAILABLE));
+    shop.pass(INTERVAL).await;
     assert_eq!(shop.sent(), [1, 2, 0]);
 }
 
@@ -263,8 +237,7 @@ async fn rule_16_a_change_after_a_rollback_follows_again_with_every_application(
     shop.redeployed("Deployed").await;
     roll_back(&shop).await;
     shop.until("rolled back", |object| is(object, names::DRIFTED)).await;
-    shop.put_token("second-token-of-the-shop").await;
-    let moved = shop.redeployed("Deployed").await;
+    let moved = shop.rotate("second-token-of-the-shop", "Deployed").await;
     assert_eq!(running(&moved), Some(2));
     assert_eq!(applications(&shop), ["service", "enabler"]);
     shop.pass(INTERVAL).await;

@@ -1,7 +1,5 @@
 //! Immutable fields: they change neither in one step, nor by removing a field and adding it again.
 
-use serde::Deserialize;
-
 use super::small;
 use crate::manifests::deployment;
 use crate::prelude::*;

@@ -5,7 +5,6 @@ mod identity;
 mod shown;
 mod tables;
 
-use crate::manifests;
 use crate::prelude::*;
 
 /// A small manifest of this kind.

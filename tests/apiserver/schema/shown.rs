@@ -1,8 +1,7 @@
 //! What users and tools see: the status of an object before its first reconcile, columns, explanations, differences and
 //! field ownership.
 
-use connect_operator::crd::{self, ActionCheckStatus, ConnectorDeploymentStatus};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use connect_operator::crd::ActionCheckStatus;
 
 use super::small;
 use crate::manifests::{deployment, project};

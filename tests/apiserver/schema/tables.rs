@@ -1,12 +1,8 @@
 //! Manifests that must be refused, each with a message that tells its author what to do, and manifests that must be
 //! accepted as they are.
 
-use std::collections::BTreeMap;
-
-use serde::Deserialize;
-
 use super::small;
-use crate::manifests::{FULL, MINIMAL, deployment, documents};
+use crate::manifests::{FULL, MINIMAL, deployment};
 use crate::prelude::*;
 
 const REFUSED: &str = include_str!("../../fixtures/manifests/refused.yaml");

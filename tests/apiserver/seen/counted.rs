@@ -1,7 +1,5 @@
 //! Metrics after each possible event have exactly the expected values.
 
-use std::collections::BTreeMap;
-
 use super::{scrape, until, value};
 use crate::prelude::*;
 
@@ -45,8 +43,7 @@ async fn the_lifecycle_of_a_deployment_is_counted_exactly() {
         .filter(|(name, _)| name.starts_with("connect_operator_reconciles_total{kind=\"ConnectorDeployment\""));
     assert_eq!(value(&redeployed, durations), reconciles.map(|(_, count)| count).sum::<f64>());
 
-    shop.delete().await;
-    shop.until_gone().await;
+    shop.delete_wholly().await;
     shop.api::<ConnectProject>().delete(PROJECT, &DeleteParams::default()).await.unwrap();
     let gone = "connect_operator_reconciles_total{kind=\"ConnectProject\",reason=\"Gone\"}";
     until(&metrics, "the project is gone", |samples| value(samples, gone) > 0.0).await;

@@ -1,14 +1,10 @@
 //! A reconcile that does not end is given up.
 
-use std::sync::Arc;
-
 use connect_api::ActionApi;
 use connect_api::action::{ActionAnswer, ActionRequest};
 use connect_api::api::Answer;
 use connect_api::hosts::{AllowedHosts, Endpoint, UrlRefused};
-use connect_operator::operator::clients::action_factory::ActionFactory;
 use connect_operator::operator::manager::TIME_LIMIT;
-use jiff::Timestamp;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::prelude::*;

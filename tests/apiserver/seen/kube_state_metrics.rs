@@ -1,18 +1,9 @@
 //! kube-state-metrics as it is released, with the configuration and the rights of the chart: it shows every metric of
 //! each kind, and nothing that other controllers write.
 
-use std::collections::BTreeSet;
-use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::process::Stdio;
-
-use tokio::process::{Child, Command};
-
 use super::get;
-use crate::addresses;
-use crate::manifests::{FULL, documents};
+use crate::manifests::FULL;
 use crate::prelude::*;
-use crate::{go_tools, helm};
 
 /// The `ServiceAccount` that the chart gives the rights to, by default.
 const ACCOUNT: &str = "kube-state-metrics";

@@ -10,12 +10,7 @@ mod prometheus;
 mod spans;
 mod traced;
 
-use std::collections::BTreeMap;
-use std::net::SocketAddr;
-
-use connect_operator::metrics::Metrics;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
 
 use crate::prelude::*;
 

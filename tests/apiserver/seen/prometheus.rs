@@ -1,15 +1,8 @@
 //! A real Prometheus scrapes a real operator: every query of the dashboard and of the alerts is evaluated on the
 //! result.
 
-use std::net::SocketAddr;
-use std::path::Path;
-use std::process::Stdio;
-
-use tokio::process::{Child, Command};
-
 use super::kube_state_metrics::KubeStateMetrics;
 use super::{get, traced};
-use crate::addresses;
 use crate::prelude::*;
 
 /// Starts Prometheus, which scrapes the operator and kube-state-metrics; `None`: it is not installed, which is printed,
@@ -20,7 +13,7 @@ pub(super) fn prometheus(
     operator: SocketAddr,
     resources: SocketAddr,
 ) -> Option<Child> {
-    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("charts/connect-operator/files");
+    let files = in_checkout("charts/connect-operator/files");
     let config = format!(
         "global: {{scrape_interval: 1s, evaluation_interval: 1s}}\n\
          rule_files: ['{rules}/alerts.yaml', '{rules}/alerts-by-resource.yaml']\n\
@@ -80,8 +73,7 @@ pub(super) async fn until(address: SocketAddr, expression: &str) -> Vec<Value> {
 
 /// Expressions of the dashboard, as Grafana sends them.
 fn dashboard() -> Vec<String> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("charts/connect-operator/files/dashboard.json");
-    let dashboard: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let dashboard = yaml_of("charts/connect-operator/files/dashboard.json");
     let panels = dashboard["panels"].as_array().unwrap().clone();
     let targets = panels.into_iter().filter_map(|panel| panel["targets"].as_array().cloned()).flatten();
     let expressions = targets.map(|target| target["expr"].as_str().unwrap().to_owned());

@@ -1,13 +1,8 @@
 //! Traces: what a collector receives of a reconcile, and an operator whose collector does not answer.
 
-use std::collections::BTreeSet;
-
-use tokio::net::TcpListener;
-
 use super::traced::{command, deploy, end};
 use crate::collector::{Collector, HEADERS, Span};
 use crate::prelude::*;
-use crate::watching::until;
 
 /// Variables of the batches: an hour passes before the first one.
 const ONLY_AT_THE_END: (&str, &str) = ("OTEL_BSP_SCHEDULE_DELAY", "3600000");

@@ -1,9 +1,5 @@
 //! Correlation of log lines: everything in one reconcile has one trace id, which the remote receives too.
 
-use std::fs::File;
-
-use tokio::process::{Child, Command};
-
 use crate::operators::process;
 use crate::prelude::*;
 
@@ -85,10 +81,8 @@ async fn all_log_lines_and_calls_of_a_reconcile_have_its_trace_id() {
     assert!(run.len() > 2, "{run:#?}");
     for line in &run {
         assert_eq!(line["span"]["kind"], "ConnectorDeployment", "{line}");
-        assert_eq!(
-            (&line["span"]["namespace"], &line["span"]["object"]),
-            (&Value::from(&*shop.sandbox.namespace), &Value::from(NAME))
-        );
+        assert_eq!(line["span"]["namespace"], shop.sandbox.namespace);
+        assert_eq!(line["span"]["object"], NAME);
     }
     assert_eq!(run.last().unwrap()["message"], "the reconcile ended");
     let runs = lines.iter().filter(|line| line["message"] == "the reconcile ended");

@@ -1,6 +1,6 @@
 //! A deployment that names a `ConnectorStaged`, from its first tag to the next.
 
-use super::{apply, change, open, record, until_reason};
+use super::{apply_until, change, open, record, until_reason};
 use crate::prelude::*;
 
 /// A deployment of the staged connector, which follows its tags.
@@ -17,12 +17,10 @@ async fn a_new_tag_in_one_manifest_leads_to_a_live_preview() {
     shop.put_token("first-token-of-the-shop").await;
     let mut manifest = preview(&shop);
     manifest["spec"]["connector"].as_object_mut().unwrap().remove("key");
-    shop.sandbox.apply(&manifest).await.unwrap();
-    let waits = shop.until_reason("StagedNotReady").await;
+    let waits = shop.apply_until(&manifest, "StagedNotReady").await;
     assert!(message(&waits).contains("ConnectorStaged kit: it is missing in this namespace"));
 
-    apply(&shop, &json!({})).await;
-    until_reason(&shop, "Staged").await;
+    apply_until(&shop, &json!({}), "Staged").await;
     let named = |object: &ConnectorDeployment| message(object).contains("set preview: Request there");
     shop.until("the condition names the fix", named).await;
     assert_eq!(shop.calls("createDeployment"), 0, "nothing is sent that the service would refuse");

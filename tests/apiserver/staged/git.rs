@@ -1,16 +1,9 @@
 //! A user's own connector: its connect.yaml in a local Git repository, by tag.
 
-use std::path::Path;
-use std::process::Command;
+use test_support::git_repository::git;
 
-use super::{apply, change, record, until_reason};
+use super::{apply, change, change_until, record, until_reason};
 use crate::prelude::*;
-
-fn git(folder: &Path, arguments: &[&str]) {
-    let identity = ["-c", "user.name=dev", "-c", "user.email=dev@example.com", "-c", "commit.gpgsign=false"];
-    let output = Command::new("git").arg("-C").arg(folder).args(identity).args(arguments).output().unwrap();
-    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-}
 
 /// Commits a connect.yaml and tags it.
 fn tag(folder: &Path, name: &str, connect_yaml: &str) {
@@ -59,8 +52,7 @@ async fn a_tag_of_a_local_repository_is_read_published_and_followed() {
     .await;
     assert_eq!(names(), ["service", "hourly"]);
 
-    change(&shop, &json!({"spec": {"repository": {"tag": "v3"}}})).await;
-    let refused = until_reason(&shop, "RepositoryInvalid").await;
+    let refused = change_until(&shop, &json!({"spec": {"repository": {"tag": "v3"}}}), "RepositoryInvalid").await;
     let reported = message(&refused);
     assert!(
         reported.contains("connect.yaml at tag 'v3'") && reported.contains("line 1"),

@@ -1,11 +1,9 @@
 //! Creating, changing, previewing and publishing.
 
-use std::collections::BTreeMap;
-
 use connect_api::model::ConnectorUpdateAction;
 use connect_operator::crd::{ConnectorStagedStatus, PreviewPermission, StagedCallKind};
 
-use super::{apply, change, open, record, until_reason, updates};
+use super::{apply, apply_until, change, open, record, until_reason, updates};
 use crate::prelude::*;
 
 /// Returns the call of which no response was recorded.
@@ -22,8 +20,7 @@ fn previewed(status: &ConnectorStagedStatus) -> Option<String> {
 #[tokio::test]
 async fn a_tag_goes_from_git_to_its_publication_and_so_does_the_next() {
     let shop = open(&[]).await;
-    apply(&shop, &json!({"preview": "Request", "publishPolicy": "Private"})).await;
-    let published = until_reason(&shop, "Published").await;
+    let published = apply_until(&shop, &json!({"preview": "Request", "publishPolicy": "Private"}), "Published").await;
     let status = published.status.unwrap();
     assert_eq!(status.remote.as_ref().unwrap().state.as_deref(), Some("Published"));
     assert_eq!(status.preview, Some(PreviewPermission::Granted));
@@ -54,8 +51,7 @@ async fn a_tag_goes_from_git_to_its_publication_and_so_does_the_next() {
 #[tokio::test]
 async fn all_differences_become_one_update_and_equal_fields_are_not_sent() {
     let shop = open(&[]).await;
-    apply(&shop, &json!({"description": "first"})).await;
-    until_reason(&shop, "Staged").await;
+    apply_until(&shop, &json!({"description": "first"}), "Staged").await;
     assert_eq!(updates(&shop), 0, "the create has all fields");
     let before = record(&shop);
     change(
@@ -101,8 +97,7 @@ async fn all_differences_become_one_update_and_equal_fields_are_not_sent() {
 #[tokio::test]
 async fn a_pending_certification_is_reported_with_its_remarks_and_changes_continue() {
     let shop = open(&["certification=by-hand"]).await;
-    apply(&shop, &json!({"publishPolicy": "Certified"})).await;
-    let waits = until_reason(&shop, "InCertification").await;
+    let waits = apply_until(&shop, &json!({"publishPolicy": "Certified"}), "InCertification").await;
     assert!(has(&waits, "Reconciling") && !has(&waits, "Stalled"), "no user has to act");
     assert_eq!(updates(&shop), 1);
     let id = record(&shop).id;
@@ -132,8 +127,7 @@ async fn a_pending_certification_is_reported_with_its_remarks_and_changes_contin
 #[tokio::test]
 async fn foreign_changes_are_corrected() {
     let shop = open(&[]).await;
-    apply(&shop, &json!({})).await;
-    until_reason(&shop, "Staged").await;
+    apply_until(&shop, &json!({}), "Staged").await;
     let theirs = vec![ConnectorUpdateAction::SetName { name: "Theirs".to_owned() }];
     let id = record(&shop).id;
     shop.dev.world().change_staged(&id, theirs, shop.dev.now()).unwrap();

@@ -60,6 +60,18 @@ async fn until_reason(shop: &Shop, reason: &str) -> ConnectorStaged {
     shop.until_reason_of(KIT, reason).await
 }
 
+/// Applies the staged connector, and returns it once it reports this reason.
+async fn apply_until(shop: &Shop, spec: &Value, reason: &str) -> ConnectorStaged {
+    apply(shop, spec).await;
+    until_reason(shop, reason).await
+}
+
+/// Changes the staged connector, and returns it once it reports this reason.
+async fn change_until(shop: &Shop, patch: &Value, reason: &str) -> ConnectorStaged {
+    change(shop, patch).await;
+    until_reason(shop, reason).await
+}
+
 /// The staged connectors of the remote that have the key.
 fn records(shop: &Shop) -> Vec<Record> {
     let now = shop.dev.now();

@@ -2,21 +2,18 @@
 
 use kube::api::Api;
 
-use super::{apply, change, open, record, records, until_reason, updates};
+use super::{apply_until, change, change_until, open, record, records, until_reason, updates};
 use crate::prelude::*;
-use crate::watching::until_deleted;
 
 #[tokio::test]
 async fn rules_2_and_22_an_orphaned_connector_is_not_owned_until_it_is_adopted_and_then_it_can_be_deleted() {
     let shop = open(&[]).await;
-    apply(&shop, &json!({})).await;
-    let first = until_reason(&shop, "Staged").await;
+    let first = apply_until(&shop, &json!({}), "Staged").await;
     shop.sandbox.delete::<ConnectorStaged>(KIT).await;
     let id = first.status.unwrap().id.unwrap();
     assert_eq!(record(&shop).id, id, "the record stays by default");
 
-    apply(&shop, &json!({})).await;
-    let taken = until_reason(&shop, "KeyTaken").await;
+    let taken = apply_until(&shop, &json!({}), "KeyTaken").await;
     let shown = taken.status.as_ref().unwrap();
     assert_eq!((&shown.published_tag, shown.preview), (&None, None), "it is not ours");
     assert!(has(&taken, "Stalled") && message(&taken).contains("adoptionPolicy: Adopt"), "{}", message(&taken));
@@ -32,8 +29,7 @@ async fn rules_2_and_22_an_orphaned_connector_is_not_owned_until_it_is_adopted_a
 #[tokio::test]
 async fn rule_4_of_two_with_one_key_one_owns_it() {
     let shop = open(&[]).await;
-    apply(&shop, &json!({})).await;
-    until_reason(&shop, "Staged").await;
+    apply_until(&shop, &json!({}), "Staged").await;
     let second = with_spec(kit(), &json!({"name": "Second", "deletionPolicy": "Delete"}));
     shop.sandbox.apply(&named(second, "second")).await.unwrap();
     let reported = shop.until_object("second", "the conflict", |object: &ConnectorStaged| has(object, "Stalled")).await;
@@ -45,8 +41,7 @@ async fn rule_4_of_two_with_one_key_one_owns_it() {
 #[tokio::test]
 async fn rule_24_a_project_stays_while_a_staged_connector_names_it() {
     let shop = open(&[]).await;
-    apply(&shop, &json!({"deletionPolicy": "Delete"})).await;
-    until_reason(&shop, "Staged").await;
+    apply_until(&shop, &json!({"deletionPolicy": "Delete"}), "Staged").await;
     let projects: Api<ConnectProject> = shop.api();
     projects.delete(PROJECT, &DeleteParams::default()).await.unwrap();
     let words = ["1 ConnectorStaged that names it"];
@@ -59,12 +54,10 @@ async fn rule_24_a_project_stays_while_a_staged_connector_names_it() {
 #[tokio::test]
 async fn nothing_is_sent_while_suspended_and_everything_afterwards() {
     let shop = open(&[]).await;
-    apply(&shop, &json!({"suspend": true})).await;
-    let held = until_reason(&shop, "Suspended").await;
+    let held = apply_until(&shop, &json!({"suspend": true}), "Suspended").await;
     assert!(has(&held, "Suspended"));
     assert!(records(&shop).is_empty());
-    change(&shop, &json!({"spec": {"suspend": false}})).await;
-    until_reason(&shop, "Staged").await;
+    change_until(&shop, &json!({"spec": {"suspend": false}}), "Staged").await;
 
     change(&shop, &json!({"spec": {"suspend": true, "deletionPolicy": "Delete"}})).await;
     let api = shop.api::<ConnectorStaged>();

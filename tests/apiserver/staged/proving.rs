@@ -23,8 +23,7 @@ async fn a_tag_is_published_once_its_preview_is_ready_and_its_checks_have_passed
     waits_for(&shop, "spec.deploymentRef.name").await;
     let mut manifest = preview(&shop);
     manifest["spec"]["connector"].as_object_mut().unwrap().remove("key");
-    shop.sandbox.apply(&manifest).await.unwrap();
-    shop.until_reason("Deployed").await;
+    shop.apply_until(&manifest, "Deployed").await;
     waits_for(&shop, "does not come after that deployment").await;
     assert!(!record(&shop).already_listed, "nothing is published yet");
     shop.sandbox.apply(&with_spec(check(&shop), &json!({"deploymentRef": {"name": NAME}}))).await.unwrap();

@@ -1,19 +1,12 @@
 //! Counts violations, from what the remote accepted and from the observed versions of the resources; the result does
 //! not depend on when the test looked.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use clock::later;
 use dev_server::{Happened, Moment, World};
-use futures::future::join_all;
 
 use crate::prelude::*;
-use crate::rules::{condition, is};
-use crate::storm::environment::Environment;
-use crate::storm::operator::{Operator, last_lines};
 use crate::storm::requested::{Asked, Revision};
-use crate::storm::size;
 use crate::storm::watched::{Observation, written_at};
 
 /// How much later than the API server's answer a watch may deliver what replaced a version that was Ready. If it is

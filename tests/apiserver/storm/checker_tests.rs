@@ -1,11 +1,6 @@
 //! Tests of the checker: the test commits each violation on purpose, without an operator, and the checker finds it.
 
-use connect_api::model::RedeployAction;
-use jiff::Timestamp;
-
 use crate::prelude::*;
-use crate::storm::checker::Report;
-use crate::storm::environment::Environment;
 use crate::storm::requested::{plain, token};
 
 #[tokio::test]

@@ -1,25 +1,15 @@
 //! A namespace with a project, a remote of its own that also has foreign deployments, and what users do there.
 
 use std::fmt::Debug;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
 
-use dev_server::DevServer;
-use kube::Resource;
-use kube::api::{ObjectMeta, Preconditions};
+use kube::api::Preconditions;
 use local_control_plane::LocalCluster;
-use serde::de::DeserializeOwned;
-use tempfile::TempDir;
 
 use crate::at_the_remote::make_elsewhere;
 use crate::cluster;
-use crate::manifests::secret;
 use crate::prelude::*;
 use crate::storm::operator::Start;
 use crate::storm::requested::{APPLICATION, PLAIN, RequestedChanges, SECURED, plain, token};
-use crate::storm::size;
 use crate::storm::watched::Watched;
 
 /// Number of foreign deployments under their own keys, and under keys of the operator's resources.

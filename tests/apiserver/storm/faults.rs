@@ -1,13 +1,7 @@
 //! Faults before and after the effect on a tenth of all calls, whatever they are for.
 
-use std::time::Duration;
-
-use dev_server::{Fault, FaultAnswer, FaultEffect, Options};
-use futures::{StreamExt, stream};
-
-use crate::storm::checker::Report;
-use crate::storm::environment::Environment;
-use crate::storm::size::{pick, resources};
+use crate::prelude::*;
+use crate::storm::size::resources;
 
 /// Share of the calls that fail.
 const SHARE: f64 = 0.1;

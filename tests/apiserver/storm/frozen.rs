@@ -1,21 +1,7 @@
 //! The leader is frozen (SIGSTOP) at random moments while resources are created and redeployed, and resumed after
 //! another replica has taken over. It ends, and sends nothing except a call that had already passed its check.
 
-use std::path::PathBuf;
-
-use clock::later;
-use dev_server::Call;
-use futures::future::join_all;
-use jiff::Timestamp;
-use rand::RngExt;
-use rustix::process::Signal;
-
 use crate::prelude::*;
-use crate::storm::checker::Report;
-use crate::storm::environment::Environment;
-use crate::storm::life;
-use crate::storm::operator::{Operator, last_lines};
-use crate::storm::size::{self, pick};
 
 /// Number of resources of a pair.
 const RESOURCES: usize = 16;

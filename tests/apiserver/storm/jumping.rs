@@ -3,16 +3,8 @@
 
 use std::io::Write as _;
 use std::os::unix::fs::FileExt as _;
-use std::path::{Path, PathBuf};
-
-use rand::RngExt;
 
 use crate::prelude::*;
-use crate::storm::checker::Report;
-use crate::storm::environment::Environment;
-use crate::storm::life;
-use crate::storm::operator::Operator;
-use crate::storm::size::{self, pick};
 
 /// Makes a process see another time of day. Only `CLOCK_REALTIME` changes: the monotonic clock does not.
 const LIBRARY: &str = r#"

@@ -1,10 +1,7 @@
 //! `kill -9` of the operator at random moments, while resources are created, changed and deleted.
 
 use crate::prelude::*;
-use crate::storm::checker::Report;
-use crate::storm::environment::Environment;
-use crate::storm::life;
-use crate::storm::size::{self, pick, resources};
+use crate::storm::size::resources;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_at_random_moments_it_neither_repeats_nor_forgets() {

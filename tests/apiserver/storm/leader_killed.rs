@@ -1,12 +1,6 @@
 //! Two replicas: the leader is killed, or stopped with SIGTERM, and the other takes over.
 
-use rustix::process::Signal;
-
 use crate::prelude::*;
-use crate::storm::checker::Report;
-use crate::storm::environment::Environment;
-use crate::storm::operator::last_lines;
-use crate::watching::until;
 
 /// Logged by a leader that releases its Lease, so that nobody has to wait until it expires.
 const GIVEN_UP: &str = "the Lease is given up";

@@ -1,14 +1,6 @@
 //! What users do with one resource during the storm: create it, change it now and then, delete it, create it again.
 
-use std::time::Duration;
-
-use futures::future::join_all;
-use rand::RngExt;
-use rand::rngs::StdRng;
-use tokio::sync::watch;
-
-use crate::storm::environment::Environment;
-use crate::storm::size;
+use crate::prelude::*;
 
 /// Drives that many resources until `storm` is over; then deletes every second one of them.
 pub(crate) async fn lives<T>(env: &Environment, number: usize, pause: Duration, storm: impl Future<Output = T>) -> T {

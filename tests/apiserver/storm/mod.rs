@@ -1,18 +1,18 @@
 //! The real operator as a separate process, between a real API server and the dev server, while everything that can
 //! fail does; then violations are counted. Sizes, seed and how to run it: `CONTRIBUTING.md`.
 
-mod checker;
+pub(crate) mod checker;
 mod checker_tests;
-mod environment;
+pub(crate) mod environment;
 mod faults;
 mod frozen;
 mod jumping;
 mod killed;
 mod leader_killed;
-mod life;
+pub(crate) mod life;
 pub(crate) mod operator;
 mod requested;
-mod size;
+pub(crate) mod size;
 mod two;
 mod watched;
 

@@ -1,13 +1,8 @@
 //! The operator as the process that users run, and its end by signals.
 
-use std::fs::File;
-use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 
-use rand::RngExt;
-use rand::rngs::StdRng;
-use rustix::process::{Pid, Signal};
-use tokio::process::{Child, Command};
+use rustix::process::Pid;
 
 use crate::prelude::*;
 use crate::storm::jumping::Jumping;

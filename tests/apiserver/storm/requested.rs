@@ -1,15 +1,11 @@
 //! What was requested, and when that changed: what the checker compares the remote with.
 
-use std::collections::BTreeMap;
-use std::sync::Mutex;
-
 use connect_operator::operator::cluster::references::Source;
 use connect_operator::operator::deployment::persisted::Sources;
 use connect_operator::operator::reporting::conditions::is_true;
 use dev_server::{Moment, World};
 
 use crate::prelude::*;
-use crate::rules::{condition, is};
 
 pub(crate) const APPLICATION: &str = "service";
 pub(crate) const PLAIN: &str = "FEATURES";

@@ -3,7 +3,8 @@
 use std::sync::OnceLock;
 
 use rand::SeedableRng;
-use rand::rngs::StdRng;
+
+use crate::prelude::*;
 
 /// Whether `STORM=full` requests everything; otherwise each part takes about a minute.
 pub(crate) fn is_full() -> bool {

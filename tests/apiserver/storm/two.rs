@@ -1,14 +1,8 @@
 //! Two operators that watch the same namespace without leader election, started at the same moment: as two processes of one
 //! install, and as two installs that overlap by mistake.
 
-use rand::RngExt;
-
 use crate::prelude::*;
-use crate::storm::checker::Report;
-use crate::storm::environment::Environment;
-use crate::storm::life;
-use crate::storm::operator::{Operator, Start};
-use crate::storm::size::{self, pick};
+use crate::storm::operator::Start;
 use crate::storm::watched::digest_keys;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

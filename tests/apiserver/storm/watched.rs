@@ -1,14 +1,5 @@
 //! What a user with `kubectl get --watch` sees: each version of each resource, with the time at which it was observed.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
-
-use futures::StreamExt;
-use jiff::Timestamp;
-use kube::runtime::{WatchStreamExt, watcher};
-use tokio::sync::watch;
-use tokio::task::JoinHandle;
-
 use crate::prelude::*;
 use crate::storm::size::TIMES_TO_SETTLE;
 

@@ -3,7 +3,6 @@
 
 use crate::patience::patience;
 use crate::prelude::*;
-use crate::written::Shell;
 
 /// Runs a script in the namespace of a shop with a project and nothing else.
 async fn run(name: &str, script: &str) {

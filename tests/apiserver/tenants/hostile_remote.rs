@@ -1,18 +1,10 @@
 //! A remote and a frontend whose responses are as large as the operator accepts: every deployment fails with a report of
 //! thousands of findings.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex};
 
-use axum::Router;
-use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
-use axum::response::{IntoResponse, Response};
 use connect_operator::operator::check::expect::LARGEST_ANSWER;
-use http::{Method, StatusCode};
-use tokio::net::TcpListener;
-use tokio::sync::watch;
 
 use crate::prelude::*;
 

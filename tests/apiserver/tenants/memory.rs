@@ -1,19 +1,10 @@
 //! The memory of the operator as a process, while one namespace does its worst: the largest manifests, checks and
 //! responses that are possible, all at once.
 
-use std::collections::BTreeMap;
-use std::fs::File;
-use std::path::Path;
-use std::process::Stdio;
-
-use futures::{StreamExt as _, TryStreamExt as _, stream};
-use kube::api::DynamicObject;
-use tempfile::TempDir;
-use tokio::process::{Child, Command};
+use futures::TryStreamExt as _;
 
 use super::hostile_remote::{APPLICATIONS, HostileRemote, VALUES, application_of, key_of};
 use crate::prelude::*;
-use crate::watching::until;
 
 /// The number of deployments.
 struct Deployments {
@@ -48,9 +39,7 @@ const SOURCE: usize = 1000 << 10;
 
 /// Returns the memory limit of the chart, in KiB.
 fn limit() -> u64 {
-    let values =
-        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("charts/connect-operator/values.yaml"));
-    let values: Value = serde_saphyr::from_str(&values.unwrap()).unwrap();
+    let values = yaml_of("charts/connect-operator/values.yaml");
     let limit = values["resources"]["limits"]["memory"].as_str().expect("the chart has a limit");
     limit.strip_suffix("Mi").and_then(|limit| limit.parse::<u64>().ok()).expect("in MiB") * 1024
 }

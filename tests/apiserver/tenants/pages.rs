@@ -1,12 +1,9 @@
 //! One page of a list fits into memory, whatever users write into their objects.
 
-use std::collections::BTreeMap;
-
 use connect_operator::operator::cluster::initial_lists::{LARGEST_PAGE, PAGE};
 
 use crate::gateway::Gateway;
 use crate::prelude::*;
-use crate::watching::until;
 
 /// The page size of each list of this namespace that was requested, by resource; `None`: no limit.
 fn lists(gateway: &Gateway, namespace: &str) -> BTreeMap<String, Option<u32>> {

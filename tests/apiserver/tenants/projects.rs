@@ -1,15 +1,12 @@
 //! Each ConnectProject costs a client and a poller.
 
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::Weak;
 
-use connect_api::{ClientContext, CommerceApi};
-use connect_operator::operator::clients::connect_factory::HttpFactory;
+use connect_api::CommerceApi;
 use connect_operator::operator::remote::{ConnectFactory, Connection, Settings};
 
-use crate::at_the_remote::with_client;
 use crate::operators::http_factories;
 use crate::prelude::*;
-use crate::watching::until;
 
 type Made = Arc<Mutex<Vec<(String, Weak<dyn Connection>)>>>;
 

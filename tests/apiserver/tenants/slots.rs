@@ -1,13 +1,9 @@
 //! A namespace whose reconciles hang leaves slots of its kind for other namespaces.
 
-use connect_operator::crd;
-use futures::{StreamExt as _, TryStreamExt as _, stream};
-use kube::api::DynamicObject;
+use futures::TryStreamExt as _;
 
 use crate::prelude::*;
 use crate::reported;
-use crate::unreliable::{Hold, Unreliable};
-use crate::watching::awaited;
 
 /// Number of objects beyond the slots.
 const MORE: u64 = 20;

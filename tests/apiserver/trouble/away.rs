@@ -1,8 +1,5 @@
 //! The remote requests a pause, or returns an unknown status.
 
-use clock::between;
-use dev_server::FaultEffect;
-
 use super::faults::lifecycle_with;
 use crate::prelude::*;
 

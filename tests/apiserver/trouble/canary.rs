@@ -2,24 +2,10 @@
 //!
 //! The operator is the real program, so that all of its output is read.
 
-use std::fs::File;
-use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
-
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-use dev_server::{Catalogue, PlannedOutcome};
-use futures::StreamExt as _;
-use jiff::Timestamp;
-use k8s_openapi::api::events::v1::Event;
-use kube::runtime::{WatchStreamExt, watcher};
-use tokio::process::Child;
 
-use super::pace::until_called;
-use crate::addresses;
 use crate::collector::{Collector, HEADERS};
-use crate::manifests::secret;
-use crate::operators;
 use crate::prelude::*;
 use crate::seen::get;
 

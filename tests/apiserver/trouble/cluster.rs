@@ -2,11 +2,10 @@
 //! for each change, and the right status.
 
 use connect_api::model::EntryType;
-use dev_server::{PlannedEntry, PlannedOutcome};
+use dev_server::PlannedEntry;
 
-use super::pace::until_called;
 use crate::prelude::*;
-use crate::unreliable::{Unreliable, WATCHES, Which, Wrong};
+use crate::unreliable::WATCHES;
 use Begins::{AtFirst, InRedeploy, OfCreate};
 
 /// A remote whose deployments take a while.
@@ -178,8 +177,7 @@ async fn rule_24_a_finalizer_that_was_removed_from_a_project_is_added_again() {
     let (shop, _) = shop().await;
     let held = |project: &ConnectProject| project.finalizers() == [names::PROJECT_FINALIZER];
     meanwhile(&shop.clock, FINE, shop.until_project("the finalizer", held)).await;
-    let change = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-    let without = shop.api::<ConnectProject>().patch(PROJECT, &PatchParams::default(), &change).await.unwrap();
+    let without: ConnectProject = shop.patch(PROJECT, &json!({"metadata": {"finalizers": null}})).await;
     assert!(without.finalizers().is_empty());
     meanwhile(&shop.clock, FINE, shop.until_project("the finalizer", held)).await;
 }

@@ -2,7 +2,6 @@
 
 use super::cluster::options;
 use super::not_found::nothing_is_there;
-use crate::patience::timeout_option;
 use crate::prelude::*;
 
 /// A shop with a live deployment and a staged connector, both of which are deleted with what they created.

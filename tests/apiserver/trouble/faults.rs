@@ -1,12 +1,9 @@
 //! Failures of the remote, at each operation in turn: nothing is lost, nothing is done twice, and the call rate stays
 //! bounded.
 
-use clock::between;
-use connect_api::http::Limits;
 use connect_api::model::Deployment;
-use dev_server::{Call, FaultEffect};
 
-use super::pace::{call_lines, most_in_10_seconds, until, until_called};
+use super::pace::{call_lines, most_in_10_seconds, until};
 use crate::patience::brief;
 use crate::prelude::*;
 

@@ -4,8 +4,6 @@ use connect_operator::operator::deployment::state::shown;
 
 use super::cluster::options;
 use crate::prelude::*;
-use crate::security::client_of;
-use crate::watching::until;
 
 const ACCOUNT: &str = "connect-operator";
 const OUTPUTS: &str = "outputs";

@@ -2,8 +2,6 @@
 
 use crate::prelude::*;
 use crate::rules::sharing::{SHARED, closed, shared, shared_projects, sharing, until_shared};
-use crate::rules::status;
-use crate::watching::until_deleted;
 
 /// The key that the forger wants to keep from others.
 const KEY: &str = "wanted";
@@ -46,8 +44,7 @@ async fn rules_4_and_24_forged_annotations_neither_block_a_key_nor_the_deletion_
 
     // Older than the resource that they are to harm, whose id nobody can know yet.
     apply_forged(&shop, &tenant, "a-guess").await;
-    shop.sandbox.apply(&sharing(&shop, &json!({"key": KEY}))).await.unwrap();
-    let live = shop.until_reason("Deployed").await;
+    let live = shop.apply_until(&sharing(&shop, &json!({"key": KEY})), "Deployed").await;
     let id = live.status.and_then(|status| status.id).expect("it is deployed");
     // Now they name its deployment, also across a restart, after which all of them are read anew.
     apply_forged(&shop, &tenant, &id).await;
@@ -62,8 +59,7 @@ async fn rules_4_and_24_forged_annotations_neither_block_a_key_nor_the_deletion_
     }
     assert_eq!(shop.calls("createDeployment"), 1);
 
-    shop.delete().await;
-    shop.until_gone().await;
+    shop.delete_wholly().await;
     assert_eq!(shop.calls("deleteDeploymentById"), 1);
     shared_projects(&shop).delete(SHARED, &DeleteParams::default()).await.unwrap();
     until_deleted(shared_projects(&shop), SHARED).await;

@@ -1,12 +1,9 @@
 //! A gateway before the API server that answers by itself, and an API server that forgets: faults at the wire, below the
 //! operator's client.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 
-use clock::between;
 use connect_operator::operator::cluster::initial_lists::PAGE;
-use http::Method;
-use k8s_openapi::api::events::v1::Event;
 
 use super::pace::until;
 use crate::gateway::{Failure, Gateway, is_watch};

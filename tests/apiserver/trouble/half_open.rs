@@ -1,21 +1,15 @@
 //! Packets between the operator and the API server are lost without an error: connections stay open, and nothing
 //! arrives.
 
-use std::net::SocketAddr;
-
 use connect_operator::operator::clients::cluster_access::Access;
 use connect_operator::operator::clients::kube_client::{self, Limits};
 use kube::api::{Api, WatchParams};
 use kube::config::KubeConfigOptions;
 use kube::{Config, config::Kubeconfig};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::patience::patience;
 use crate::prelude::*;
-use crate::unreliable::{Hold, Unreliable};
-use crate::watching::until;
 
 /// Long enough for a real response on a slow machine.
 const LIMITS: Limits = Limits {

@@ -1,9 +1,7 @@
 //! Texts of the service that are longer than anybody expects: ids, names, and what a decision compares.
 
-use super::pace::until_called;
 use crate::prelude::*;
 use crate::rewriting::{self, Rewrite};
-use crate::rules::{level, status};
 
 /// What the gateway puts before each text; longer than any bound that a schema would have for an id.
 const LONG: &str = concat!(
@@ -53,8 +51,7 @@ async fn long_texts_of_the_service_make_no_status_invalid() {
     shop.annotate("connect-operator.io/reconcile-requested-at", "now").await;
     shop.until("rolled back", |object| json!(object.status).to_string().contains("RolledBack")).await;
     assert_eq!((shop.calls("createDeployment"), shop.calls("updateDeploymentById")), (1, 1));
-    shop.delete().await;
-    shop.until_gone().await;
+    shop.delete_wholly().await;
     assert!(shop.there().is_empty());
 }
 

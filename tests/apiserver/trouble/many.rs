@@ -1,18 +1,11 @@
 //! Many resources at once: counts of writes, reads and calls, and the size of a status. `examples/scale/` measures the
 //! rest.
 
-use std::collections::BTreeMap;
-use std::time::Instant;
-
 use connect_operator::operator::reporting::bounds;
-use dev_server::Call;
-use futures::StreamExt as _;
-use kube::runtime::{WatchStreamExt as _, watcher};
 
 use super::pace::until;
 use crate::prelude::*;
 use crate::requests::{Counts, Requests};
-use crate::rules::is;
 use crate::watching;
 
 const MANY: usize = 50;

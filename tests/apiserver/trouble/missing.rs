@@ -3,7 +3,6 @@
 
 use crate::prelude::*;
 use crate::reported::condition;
-use crate::rules::{message, ready};
 
 /// Maximum time from the event in the cluster to its result, on a clock that hardly advances: a reconcile that waits for
 /// a timer instead of the event never starts.

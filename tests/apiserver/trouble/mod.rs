@@ -28,11 +28,6 @@ mod unreadable;
 mod unusable;
 mod values;
 
-use connect_operator::operator::kinds::managed_kind::Object;
-use kube::Resource;
-use kube::core::NamespaceResourceScope;
-use serde::Serialize;
-
 use crate::prelude::*;
 use crate::reported::condition;
 use pace::{FINE, meanwhile};

@@ -1,14 +1,6 @@
 //! A watched namespace that the operator may not list: the others are reconciled, and the refused one is reported.
 
-use std::process::Stdio;
-
-use connect_operator::operator::cluster::initial_lists::InitialLists;
-use tokio::process::Command;
-
-use crate::manifests;
 use crate::prelude::*;
-use crate::security::client_of;
-use crate::watching::until;
 
 /// Grants the operator's account in `own` all rights in the namespace of `sandbox`.
 async fn allow(own: &Sandbox, sandbox: &Sandbox) {
@@ -86,12 +78,10 @@ async fn a_namespace_that_cannot_be_listed_blocks_no_other_and_is_reported() {
     // What exists may belong to a resource there, so nothing is taken over (rule 4), not even to delete it.
     let id = shop.get().await.status.unwrap().id.unwrap();
     shop.change(&json!({"spec": {"deletionPolicy": "Orphan"}})).await;
-    shop.delete().await;
-    shop.until_gone().await;
+    shop.delete_wholly().await;
     let mut restored = manifests::with_spec(shop.deployment(), &json!({"deletionPolicy": "Delete"}));
     restored["metadata"]["annotations"] = json!({names::REMOTE_ID: id});
-    shop.sandbox.apply(&restored).await.unwrap();
-    shop.until_reason("Adopting").await;
+    shop.apply_until(&restored, "Adopting").await;
     shop.delete().await;
     let waiting = shop.until_reason("InternalError").await;
     assert_eq!(waiting.status.unwrap().id, None);

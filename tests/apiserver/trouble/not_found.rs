@@ -2,10 +2,7 @@
 //! or a gateway has lost it: a user has to act, the operator polls rarely, and nothing is concluded about its deployments.
 
 use super::deleting::live;
-use crate::at_the_remote::with_client;
-use crate::patience::timeout_option;
 use crate::prelude::*;
-use crate::rules::status;
 
 pub(super) fn nothing_is_there(shop: &Shop) {
     let answer = FaultAnswer::error(404, "ResourceNotFound");

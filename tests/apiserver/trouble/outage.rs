@@ -2,7 +2,6 @@
 //! bounded rate.
 
 use connect_operator::cli::run::health::{Health, Stage};
-use connect_operator::crd::ConnectorDeploymentStatus;
 
 use super::pace::most_in_10_seconds;
 use crate::prelude::*;

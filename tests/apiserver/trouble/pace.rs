@@ -2,10 +2,6 @@
 
 use std::pin::pin;
 
-use clock::between;
-use dev_server::Call;
-use jiff::Timestamp;
-
 use crate::prelude::*;
 
 /// Real time between two steps.

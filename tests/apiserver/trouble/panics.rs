@@ -1,17 +1,13 @@
 //! Bugs that panic: each stops only the resource that triggers it, which recovers once the bug is fixed.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
+use connect_api::CommerceApi;
 use connect_api::action::ActionApi;
 use connect_api::hosts::{Endpoint, UrlRefused};
-use connect_api::{ClientContext, CommerceApi};
-use connect_operator::operator::clients::action_factory::{ActionFactory, HttpActionFactory};
-use connect_operator::operator::clients::connect_factory::HttpFactory;
+use connect_operator::operator::clients::action_factory::HttpActionFactory;
 use connect_operator::operator::remote::{ConnectFactory, Connection, Settings};
-use http::{Method, Request};
 use kube::client::Body;
-use serde::Serialize;
 
 use super::cluster::options;
 use super::pace::until;

@@ -1,9 +1,6 @@
 //! Mistakes that the registry entry shows: reported at once and together, before anything is sent.
 
-use connect_api::model::StandardKey;
-
 use crate::prelude::*;
-use crate::rules::{Leaping, QUIET_PERIOD, message};
 
 fn secured(key: &str) -> Value {
     json!({"key": key, "valueFrom": {"secretKeyRef": {"name": SECRET, "key": "token"}}})

@@ -1,7 +1,6 @@
 //! A gateway that sends a request to the service twice and passes the second answer on: it may be about the first one.
 
 use crate::prelude::*;
-use crate::rules::{DEPLOYING, Leaping, QUIET_PERIOD, level, ready};
 
 /// The operation happens, and the answer is that of the second request.
 fn second_answer(operation: &str, status: u16, code: &str) -> Fault {

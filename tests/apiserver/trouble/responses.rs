@@ -1,13 +1,10 @@
 //! The response to an accepted call, at the end of the process before a status has it.
 
-use connect_operator::operator::deployment::persisted::OperationState;
 use futures::future;
 
 use super::many::{AT_ONCE, redeploys, until_all_are_ready_and_the_remote_is_slow, until_all_are_redeployed};
 use super::pace::until_called_at;
 use crate::prelude::*;
-use crate::rules::level;
-use crate::unreliable::{Unreliable, Which, Wrong};
 
 /// Three times as many as are redeployed at once.
 const MANY: usize = 3 * AT_ONCE;

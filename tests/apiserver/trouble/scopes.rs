@@ -1,9 +1,7 @@
 //! Scopes that the token lacks: nothing is sent, the message names them, and another token resolves it.
 
 use super::pace::until;
-use crate::at_the_remote::with_client;
 use crate::prelude::*;
-use crate::rules::message;
 
 /// A shop whose API clients have the scopes that their names indicate.
 async fn open(clock: Clock) -> Shop {
@@ -22,8 +20,7 @@ fn with_api_client(shop: &Shop) -> Value {
 #[tokio::test]
 async fn a_connector_that_generates_its_api_client_is_not_created_without_the_scope_for_it() {
     let shop = open(fast()).await;
-    shop.sandbox.apply(&with_api_client(&shop)).await.unwrap();
-    let lacks = shop.until_reason("PermissionMissing").await;
+    let lacks = shop.apply_until(&with_api_client(&shop), "PermissionMissing").await;
     let expected = "Nothing is sent: the API client lacks manage_api_clients:demo, which is needed to deploy a connector \
                     whose API client is generated.";
     assert!(message(&lacks).starts_with(expected), "{}", message(&lacks));
@@ -37,8 +34,7 @@ async fn a_connector_that_generates_its_api_client_is_not_created_without_the_sc
     };
     shop.until("the refusal", refused).await;
     shop.dev.clear_faults();
-    shop.change(&json!({"spec": {"interval": "6m"}})).await;
-    shop.until_reason("Deployed").await;
+    shop.change_until(&json!({"spec": {"interval": "6m"}}), "Deployed").await;
     assert_eq!(shop.there().len(), 1);
 }
 

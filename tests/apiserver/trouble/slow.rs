@@ -1,9 +1,7 @@
 //! An API server that responds late, or not at all while the operator starts.
 
 use super::cluster::{left, shop, until_live};
-use super::pace::until_called;
 use crate::prelude::*;
-use crate::unreliable::{Unreliable, Which, Wrong};
 
 #[tokio::test]
 async fn an_api_server_that_takes_seconds_for_every_request_only_delays() {

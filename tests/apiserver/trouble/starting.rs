@@ -1,23 +1,10 @@
 //! What the operator does before its first reconcile is refused, fails, or is not told: it goes on, or waits and says for
 //! what. The operator is a process here.
 
-use std::path::PathBuf;
-
-use connect_operator::crd;
-use connect_operator::operator::kinds::managed_kind::Object;
-use http::Method;
-use k8s_openapi::api::coordination::v1::Lease;
-use kube::Resource;
-use kube::core::NamespaceResourceScope;
-use tempfile::TempDir;
-
 use crate::chart::rights::give;
 use crate::gateway::{Failure, Gateway};
-use crate::helm;
 use crate::prelude::*;
-use crate::storm::operator::{Operator, Start, last_lines};
-use crate::verbs::run;
-use crate::watching::until;
+use crate::storm::operator::Start;
 
 /// The ConfigMap of the outputs.
 const OUTPUTS: &str = "tax-urls";

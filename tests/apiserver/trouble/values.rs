@@ -2,9 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use dev_server::Catalogue;
 
-use crate::manifests::secret;
 use crate::prelude::*;
 
 #[tokio::test]

@@ -1,8 +1,6 @@
 //! `wait` for several resources and for every kind.
 
-use super::{printed, run};
 use crate::prelude::*;
-use crate::rules::level;
 
 #[tokio::test]
 async fn several_resources_are_awaited_together() {

@@ -1,9 +1,7 @@
 //! `suspend`, `resume`, `reconcile`, `redeploy` and `rerun`.
 
-use super::{printed, run};
 use crate::checks::last_call;
 use crate::prelude::*;
-use crate::rules::level;
 
 #[tokio::test]
 async fn a_deployment_is_suspended_and_resumed() {
@@ -17,8 +15,7 @@ async fn a_deployment_is_suspended_and_resumed() {
     assert!(managers.iter().any(|it| it.manager.as_deref() == Some(names::COMMAND_FIELD_MANAGER)), "{managers:?}");
     assert_eq!(printed(sandbox, &["suspend", "tax"]).await, line("suspended (no change)"));
 
-    shop.change(&json!({"spec": level("debug")})).await;
-    shop.until_reason("Suspended").await;
+    shop.change_until(&json!({"spec": level("debug")}), "Suspended").await;
     let (code, stdout, stderr) = run(sandbox, &["redeploy", "tax", "--wait"]).await;
     assert_eq!((code, stdout), (Some(1), line("redeploy requested")), "{stderr}");
     assert!(stderr.contains("suspended, so nothing is sent until it is resumed: connect-operator resume"), "{stderr}");
@@ -49,8 +46,7 @@ async fn a_redeploy_is_requested_once_and_awaited() {
     assert!(reconciled.contains("project/shop: Available: "), "{reconciled}");
     assert!(shop.calls("queryDeployments") > lists, "it is listed again");
 
-    shop.change(&json!({"spec": level("loud")})).await;
-    shop.until_reason("RedeployFailed").await;
+    shop.change_until(&json!({"spec": level("loud")}), "RedeployFailed").await;
     let (code, _, stderr) = run(sandbox, &["redeploy", "tax", "--wait"]).await;
     assert_eq!(code, Some(1), "{stderr}");
     assert!(stderr.contains("RedeployFailed") && stderr.contains("\n  Error in service"), "{stderr}");

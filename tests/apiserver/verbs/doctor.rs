@@ -1,8 +1,5 @@
 //! `doctor`: what it finds in an install that works, and in one that does not.
 
-use k8s_openapi::api::coordination::v1::Lease;
-
-use super::run;
 use crate::prelude::*;
 
 /// Returns the exit code, and the findings of a check as `(level, message, remedy)`.

@@ -2,10 +2,7 @@
 //! character, no status and no Event has one, and JSON and YAML keep the value.
 
 use connect_api::text::{escaped, is_unsafe};
-use dev_server::{Catalogue, PlannedOutcome};
-use k8s_openapi::api::events::v1::Event;
 
-use super::run;
 use crate::prelude::*;
 
 /// Sets the clipboard, clears the screen, colours, overwrites the line, and reverses what follows.
@@ -47,8 +44,7 @@ async fn shop() -> Shop {
         let (mut world, now) = (shop.dev.world(), shop.dev.now());
         world.plan_outcome(&id, PlannedOutcome::failure("service", HOSTILE, HOSTILE), now).unwrap();
     }
-    shop.sandbox.apply(&deployment(&shop, "b")).await.unwrap();
-    shop.until_reason("RedeployFailed").await;
+    shop.apply_until(&deployment(&shop, "b"), "RedeployFailed").await;
     let (code, manifest, error) = run(&shop.sandbox, &["staged", "export", "evil-staged", "--project", PROJECT]).await;
     assert_eq!(code, Some(0), "{error}");
     shop.sandbox.succeed(&["apply", "--filename", "-"], &manifest).await;

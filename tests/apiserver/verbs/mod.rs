@@ -10,10 +10,6 @@ mod scaffolded;
 mod sharing;
 mod shown;
 
-use std::process::Output;
-
-use tokio::process::Command;
-
 use crate::prelude::*;
 
 /// Runs the program in the namespace of a sandbox; returns its exit code, standard output and standard error.

@@ -1,13 +1,6 @@
 //! Each command as a plugin of kubectl: `kubectl connect`.
 
-use std::collections::BTreeSet;
-use std::os::unix::fs::symlink;
-use std::path::Path;
-use std::process::Stdio;
-
 use connect_operator::cli;
-use tokio::io::{AsyncBufReadExt as _, BufReader};
-use tokio::process::Command;
 
 use super::ended;
 use crate::operators::until_line;

@@ -1,9 +1,8 @@
 //! `scaffold`: the remote through the credentials of a project.
 
 use test_support::commands::with_input;
-use tokio::process::Command;
 
-use super::{ended, printed, run};
+use super::ended;
 use crate::prelude::*;
 
 /// Runs `plan` with this text as its standard input.

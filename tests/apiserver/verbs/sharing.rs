@@ -1,6 +1,5 @@
 //! The commands about a `ClusterConnectProject`, and those that call the project through it.
 
-use super::{printed, run};
 use crate::prelude::*;
 use crate::rules::sharing::{SHARED, closed, label, of_team, shared, sharing, until_shared};
 
@@ -12,8 +11,7 @@ async fn commands_know_shared_projects() {
     let unused = shared(&shop, &json!({"from": "Names", "names": ["nowhere"]}));
     shop.sandbox.apply(&named(unused, "unused")).await.unwrap();
     label(&shop.sandbox, Some("tax")).await;
-    shop.sandbox.apply(&sharing(&shop, &json!({}))).await.unwrap();
-    shop.until_reason("Deployed").await;
+    shop.apply_until(&sharing(&shop, &json!({})), "Deployed").await;
     until_shared(&shop, "Available", "").await;
     let sandbox = &shop.sandbox;
 

@@ -1,6 +1,5 @@
 //! `status` and `tree`.
 
-use super::{printed, run};
 use crate::prelude::*;
 
 #[tokio::test]

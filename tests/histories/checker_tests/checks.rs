@@ -1,13 +1,9 @@
 //! The same for checks and projects.
 
-use json_patch::merge;
-
 use super::Start::Checks;
 use super::{ONE, reports};
-use crate::checks::{CheckShape, stored};
 use crate::frontend::{Called, Checking, REPLIES};
 use crate::prelude::*;
-use crate::users::{PROJECT_NAME, SHOP};
 
 pub(super) const POST: CheckShape =
     CheckShape { method: 1, after: false, host: 0, expect: 0, header: false, suspend: false, extension: 0 };

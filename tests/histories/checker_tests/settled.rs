@@ -3,7 +3,6 @@
 use super::Start::Live;
 use super::{ONE, reports};
 use crate::prelude::*;
-use crate::users::SHOP;
 
 fn outputs() -> Key {
     Key::new(Kind::ConfigMap, SHOP, "one-outputs")

@@ -5,8 +5,8 @@ use connect_api::model::ConnectorUpdateAction as Action;
 use super::Start::Kit;
 use super::reports;
 use crate::prelude::*;
-use crate::remote::{Arrived, Asked, StagedVerb};
-use crate::staged::{Plan, stored};
+use crate::remote::StagedVerb;
+use crate::staged::stored;
 
 /// It is previewed and published.
 const LIVE: Plan = Plan { tag: 0, words: 0, previewable: true, publish: 1, adopt: false, delete: true, suspend: false };

@@ -2,10 +2,7 @@
 //! connectors are in `staged.rs`.
 
 use super::staged::{StagedCounts, StagedKind};
-use crate::checks::{CheckShape, stored};
-use crate::history::Foreign;
 use crate::prelude::*;
-use crate::users::RESOURCES;
 
 /// Index in [`crate::users::LEVELS`] of the value with which a deployment fails.
 const FAILING: u8 = 4;

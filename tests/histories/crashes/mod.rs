@@ -10,7 +10,6 @@ mod kinds;
 mod staged;
 mod unfriendly;
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 

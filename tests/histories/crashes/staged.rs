@@ -2,7 +2,7 @@
 
 use super::kinds::Expected;
 use crate::prelude::*;
-use crate::staged::{Plan, StagedChange};
+use crate::staged::StagedChange;
 
 /// Indexes in [`crate::staged::TAGS`].
 const SECOND: u8 = 1;

@@ -1,13 +1,11 @@
 //! The crash matrix under other variants of the remote and in other orders. Each kind is stopped once at each call
 //! under each variant with `CRASHES=full`, and otherwise at a few, which are always the same.
 
-use std::collections::BTreeSet;
-use std::time::Duration;
-
 use super::kinds::Kind;
 use super::staged::StagedKind;
 use super::{Plan, QUIET_PERIOD, Recorded, Walked, cuts};
-use crate::simulation::{Chooser, Outage};
+use crate::prelude::*;
+use crate::simulation::Chooser;
 use crate::staged::random::CHOICES as STAGED_CHOICES;
 
 /// Choices of the remote that concern deployments, as the dev server's `--variant` names them.

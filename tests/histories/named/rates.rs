@@ -1,11 +1,6 @@
 //! How often an operator calls once everything has settled.
 
-use clock::between;
-
-use crate::checks::{CheckShape, stored};
 use crate::prelude::*;
-use crate::staged::Plan;
-use crate::users::RESOURCES;
 
 /// The documented default of `spec.interval`.
 const INTERVAL: Duration = Duration::from_mins(5);

@@ -1,7 +1,6 @@
 //! Named histories of versions of the connector (rule 15).
 
 use super::{check_all, live, outage};
-use crate::history::History;
 use crate::prelude::*;
 
 /// A part of the time after which the registry was read again, and a redeploy has ended.

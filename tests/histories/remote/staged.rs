@@ -1,13 +1,10 @@
 //! The API of staged connectors at the remote, from their creation to their publication.
 
-use connect_api::Selector;
-use connect_api::api::Answer;
 use connect_api::model::{ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, ConnectorUpdateAction};
 use connect_api::registry::StagedApi;
-use dev_server::World;
-use jiff::Timestamp;
 
 use super::{Asked, Line, PROJECT, Segment as _, StagedVerb, found};
+use crate::prelude::*;
 
 /// Returns the projects of the caller.
 fn projects() -> [String; 1] {

@@ -1,8 +1,5 @@
 //! The ConfigMap of `spec.outputs`: it has what the record of the deployment shows, and belongs to the resource.
 
-use connect_api::model::Deployment;
-use kube::ResourceExt;
-
 use crate::prelude::*;
 
 /// Returns how the ConfigMap differs from what the spec asks for; `None`: not at all, or it asks for none.

@@ -1,6 +1,6 @@
 //! Named histories of a shared project.
 
-use crate::history::{History, Reading, Shape, Step};
+use crate::prelude::*;
 use crate::replay::replay;
 
 /// Plays steps, and counts creates, redeploys and undeploys. At the end every namespace is allowed, and everything is

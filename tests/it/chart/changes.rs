@@ -2,14 +2,9 @@
 //! `tests/fixtures/chart/*.changes`, each as a heading: a name, values, and further arguments of Helm if there are any.
 //! Below it are the lines of each manifest that go and come, or, where the name begins with `refused`, the refusal.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
-
-use tempfile::TempDir;
-
 use super::renders::{FOLDER, copy_chart};
-use crate::golden::assert_golden;
-use crate::helm::{self, RELEASE};
+use crate::helm::RELEASE;
+use crate::prelude::*;
 
 /// Most lines that are shown of a manifest that is new.
 const LONGEST: usize = 40;
@@ -105,7 +100,7 @@ fn changes(before: &Manifests, after: &Manifests) -> String {
 fn compare(base: &str) {
     let (chart, path) = (chart_with_notes(), format!("{FOLDER}/{base}.changes"));
     let before = render(&chart, base, &[]).expect("the chart renders");
-    let page = std::fs::read_to_string(format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let page = text_of(&path);
     let rows: Vec<_> = page.lines().filter_map(|line| line.strip_prefix("== ")).collect();
     let told = |row: &&str| {
         let mut parts = row.split(" | ").skip(1);

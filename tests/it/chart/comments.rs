@@ -1,10 +1,6 @@
 //! The reference of the chart's values: the comments in `values.yaml` that begin with `# -- `.
 
-use std::path::Path;
-
-use serde_json::Value;
-
-use crate::helm::CHART;
+use crate::prelude::*;
 
 /// A documented value: its path and its text.
 pub(super) struct Documented {
@@ -12,14 +8,10 @@ pub(super) struct Documented {
     pub(super) comment: String,
 }
 
-pub(super) fn values_text() -> String {
-    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(CHART).join("values.yaml")).unwrap()
-}
-
 /// Returns every key of `values.yaml` under such a comment, in order.
-pub(super) fn documented(text: &str) -> Vec<Documented> {
+pub(super) fn documented() -> Vec<Documented> {
     let (mut found, mut parents, mut comment) = (Vec::new(), Vec::<(usize, String)>::new(), None::<String>);
-    for line in text.lines() {
+    for line in text_of(format!("{CHART}/values.yaml")).lines() {
         let trimmed = line.trim_start();
         let indent = line.len() - trimmed.len();
         if let Some(begin) = trimmed.strip_prefix("# -- ") {
@@ -48,9 +40,8 @@ fn at<'a>(values: &'a Value, path: &[String]) -> &'a Value {
 
 #[test]
 fn every_value_is_documented() {
-    let text = values_text();
-    let values: Value = serde_saphyr::from_str(&text).unwrap();
-    let documented: Vec<_> = documented(&text).into_iter().map(|it| it.path).collect();
+    let values = yaml_of(format!("{CHART}/values.yaml"));
+    let documented: Vec<_> = documented().into_iter().map(|it| it.path).collect();
     for path in &documented {
         assert!(!at(&values, path).is_null(), "{}: the comment is above no value", path.join("."));
     }

@@ -1,11 +1,8 @@
 //! `deploy/`, for installs without Helm: written from what the chart renders, so that the two stay equal.
 //! `tests/apiserver/chart/` checks the output of kustomize.
 
-use std::path::Path;
-
 use super::generated::compare_templates;
-use crate::golden::assert_golden;
-use crate::helm;
+use crate::prelude::*;
 
 /// Lines that only Helm uses.
 const OF_HELM: [&str; 3] = ["# Source: ", "helm.sh/", "app.kubernetes.io/managed-by: Helm"];
@@ -46,8 +43,7 @@ fn deploy_is_what_the_chart_renders() {
     });
     let cluster = part(&all, is_right_in_what_is_watched);
     let namespace = part(&["--set", "watchNamespaces={shop}"], is_right_in_what_is_watched);
-    let own =
-        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/base/namespace.yaml")).unwrap();
+    let own = text_of("deploy/base/namespace.yaml");
     let install = format!("---\n{own}{crds}{people}{cluster}{operator}");
     for (file, text) in [
         ("base/crds.yaml", &crds),

@@ -1,14 +1,10 @@
 //! The parts of the chart that are generated: the CustomResourceDefinitions, the version, and its README.
 
-use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::Once;
 
-use connect_operator::crd;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
-use crate::golden::assert_golden;
-use crate::helm;
+use crate::prelude::*;
 
 /// The folder of the templates.
 const FOLDER: &str = "charts/connect-operator/templates/crds";
@@ -38,9 +34,7 @@ pub(super) fn compare_templates() {
 fn the_chart_has_the_crds_that_the_code_generates_and_nothing_else() {
     compare_templates();
     let names = crd::all().into_iter().map(|crd| format!("{}.yaml", crd.metadata.name.unwrap()));
-    let committed = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(FOLDER)).unwrap();
-    let committed: BTreeSet<_> = committed.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    assert_eq!(committed, names.collect());
+    assert_eq!(names_in(FOLDER), names.collect());
 }
 
 #[test]

@@ -1,14 +1,9 @@
 //! The archive that `scripts/image` makes: its contents, that every digest is right, and that it is reproducible. Any
 //! file serves as the binary.
 
-use std::collections::BTreeSet;
-use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use tempfile::TempDir;
+
+use crate::prelude::*;
 
 const BINARY: &str = "not really a program\n";
 const AUTHORITIES: &str = "not really certificates\n";
@@ -22,8 +17,7 @@ fn place() -> TempDir {
 }
 
 fn image(place: &Path, arguments: &[&str]) -> Output {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/image");
-    Command::new(script)
+    Command::new(in_checkout("scripts/image"))
         .current_dir(place)
         .args(arguments)
         .env("CA_CERTIFICATES", place.join("authorities.pem"))

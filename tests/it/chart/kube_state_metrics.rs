@@ -1,14 +1,11 @@
 //! What the chart renders for kube-state-metrics: its configuration, its rights, and alerts that name the resource. What
 //! values change of it is in `tests/fixtures/chart/monitoring.changes`.
 
-use std::collections::BTreeSet;
-
-use serde_json::{Value, json};
-
-use super::monitoring::{alerts, text_of};
+use super::monitoring::alerts;
 use super::renders::only;
 use super::rights::words;
-use crate::helm::{self, identity};
+use crate::helm::identity;
+use crate::prelude::*;
 
 const ENABLED: &str = "metrics.kubeStateMetrics.enabled=true";
 
@@ -20,7 +17,8 @@ const BY_RESOURCE: [&str; 4] =
 fn the_configuration_is_the_file_in_the_namespace_of_kube_state_metrics() {
     let default = only("ConfigMap", ENABLED);
     assert_eq!(identity(&default), "ConfigMap/connect-operator/connect-operator-kube-state-metrics");
-    assert_eq!(default["data"], json!({"config.yaml": text_of("files/kube-state-metrics.yaml").trim_end()}));
+    let file = text_of(format!("{CHART}/files/kube-state-metrics.yaml"));
+    assert_eq!(default["data"], json!({"config.yaml": file.trim_end()}));
 }
 
 #[test]

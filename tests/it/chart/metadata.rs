@@ -1,19 +1,11 @@
 //! What `Chart.yaml` tells Helm and Artifact Hub.
 
-use std::fmt::Write as _;
-use std::path::Path;
-
-use connect_operator::crd;
-use serde_json::Value;
-
-use crate::golden::assert_golden_parts;
-use crate::helm::CHART;
+use crate::prelude::*;
 
 const REPOSITORY: &str = "https://github.com/connect-operator/connect-operator";
 
 fn chart() -> Value {
-    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(CHART).join("Chart.yaml")).unwrap();
-    serde_saphyr::from_str(&text).unwrap()
+    yaml_of(format!("{CHART}/Chart.yaml"))
 }
 
 /// Returns an annotation of Artifact Hub that is YAML in a text.
@@ -59,6 +51,6 @@ fn links_of_the_chart_lead_to_files_of_the_project() {
     for address in paths {
         let path = ["blob", "tree"].iter().find_map(|kind| address.strip_prefix(&format!("{REPOSITORY}/{kind}/main/")));
         let path = path.unwrap_or_else(|| panic!("{address} is elsewhere"));
-        assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join(path).exists(), "{path}");
+        assert!(in_checkout(path).exists(), "{path}");
     }
 }

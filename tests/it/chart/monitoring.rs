@@ -1,21 +1,7 @@
 //! The alerts that the chart renders, and the values on the page about metrics.
 
-use std::collections::BTreeSet;
-use std::path::Path;
-
-use serde_json::{Value, json};
-
 use super::renders::only;
-use crate::helm::{self, CHART};
-
-/// Returns the text of a file of the chart.
-pub(super) fn text_of(name: &str) -> String {
-    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(CHART).join(name)).unwrap()
-}
-
-fn file(name: &str) -> Value {
-    serde_saphyr::from_str(&text_of(name)).unwrap()
-}
+use crate::prelude::*;
 
 /// Returns the rendered alerts; each `@` in `set` stands for the values of the rule.
 pub(super) fn alerts(set: &str) -> Vec<Value> {
@@ -50,7 +36,7 @@ fn the_values_on_the_page_about_metrics_adjust_the_alerts() {
 
 #[test]
 fn the_schema_names_every_alert() {
-    let schema = file("values.schema.json");
+    let schema = yaml_of(format!("{CHART}/values.schema.json"));
     let pointer = "/properties/metrics/properties/prometheusRule/properties/alerts/propertyNames/enum";
     let listed = schema.pointer(pointer).and_then(Value::as_array).expect("a list");
     let listed: BTreeSet<_> = listed.iter().map(|name| name.as_str().unwrap().to_owned()).collect();

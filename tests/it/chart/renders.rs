@@ -1,12 +1,7 @@
 //! What the chart renders as a whole for three sets of values, as a part of another chart, and beside another release.
 
-use std::path::Path;
-use std::process::Command;
-
-use serde_json::Value;
-
-use crate::golden::assert_golden;
-use crate::helm::{self, CHART, identity};
+use crate::helm::identity;
+use crate::prelude::*;
 
 pub(super) const FOLDER: &str = "tests/fixtures/chart";
 /// The sets of values, each a file of that name.
@@ -57,14 +52,11 @@ fn the_program_accepts_the_arguments_of_each_set() {
 
 #[test]
 fn alerts_and_dashboard_arrive_as_they_are_in_their_files() {
-    let file = |name: &str| {
-        std::fs::read_to_string(format!("{}/{CHART}/files/{name}", env!("CARGO_MANIFEST_DIR"))).expect(name)
-    };
-    let alerts: Value = serde_saphyr::from_str(&file("alerts.yaml")).unwrap();
-    assert_eq!(only("PrometheusRule", "metrics.prometheusRule.enabled=true")["spec"], alerts);
+    let file = |name: &str| yaml_of(format!("{CHART}/files/{name}"));
+    assert_eq!(only("PrometheusRule", "metrics.prometheusRule.enabled=true")["spec"], file("alerts.yaml"));
     let config_map = only("ConfigMap", "metrics.dashboard.enabled=true");
     let dashboard: Value = serde_json::from_str(config_map["data"]["connect-operator.json"].as_str().unwrap()).unwrap();
-    assert_eq!(dashboard, serde_json::from_str::<Value>(&file("dashboard.json")).unwrap());
+    assert_eq!(dashboard, file("dashboard.json"));
 }
 
 #[test]

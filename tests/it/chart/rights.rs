@@ -1,11 +1,7 @@
 //! The rights of the operator's account for each kind of install: exactly those of the pages, bound to no other
 //! account.
 
-use std::collections::BTreeSet;
-
-use serde_json::Value;
-
-use crate::helm;
+use crate::prelude::*;
 
 const PAGE: &str = include_str!("../../../docs/security.md");
 const SHARED_PAGE: &str = include_str!("../../../docs/kinds/clusterconnectproject.md");
@@ -38,11 +34,8 @@ fn given(set: &str) -> BTreeSet<String> {
         let object_refs = binding["subjects"].as_array().unwrap();
         let [name, namespace] = helm::RELEASE;
         assert_eq!(object_refs.len(), 1, "{binding}");
-        assert_eq!(
-            (&object_refs[0]["name"], &object_refs[0]["namespace"]),
-            (&name.into(), &namespace.into()),
-            "{binding}"
-        );
+        assert_eq!(object_refs[0]["name"], name, "{binding}");
+        assert_eq!(object_refs[0]["namespace"], namespace, "{binding}");
         let namespace = &binding["metadata"]["namespace"];
         let role = manifests.iter().find(|it| {
             it["kind"] == binding["roleRef"]["kind"]
@@ -74,31 +67,19 @@ fn the_rights_are_those_of_the_pages_and_no_others() {
     let secrets: BTreeSet<_> = own.iter().filter(|right| right.starts_with("core/secrets")).cloned().collect();
     assert!(watched.len() > 10 && discovery.len() == 2 && own.len() == 3 && outputs.len() == 2 && shared.len() == 5);
     let (everywhere, home) = ("everywhere", "connect-operator");
-    let all = [(everywhere, &watched), (everywhere, &discovery), (home, &own)];
+    let (shop, all, own) = (("shop", &watched), [(everywhere, &watched), (everywhere, &discovery)], (home, &own));
     for (case, set, expected) in [
-        ("all namespaces", "replicaCount=2", all.to_vec()),
-        (
-            "all, without election",
-            "replicaCount=1,leaderElection.enabled=false",
-            vec![all[0], all[1], (home, &secrets)],
-        ),
-        ("with outputs", "outputs.enabled=true", [&all[..], &[(everywhere, &outputs)]].concat()),
-        (
-            "outputs in one namespace",
-            "watchNamespaces={shop},outputs.enabled=true",
-            vec![("shop", &watched), ("shop", &outputs), (home, &own)],
-        ),
+        ("all namespaces", "replicaCount=2", [&all[..], &[own]].concat()),
+        ("no election", "replicaCount=1,leaderElection.enabled=false", [&all[..], &[(home, &secrets)]].concat()),
+        ("with outputs", "outputs.enabled=true", [&all[..], &[own, (everywhere, &outputs)]].concat()),
+        ("one's outputs", "watchNamespaces={shop},outputs.enabled=true", vec![shop, ("shop", &outputs), own]),
         (
             "shared projects in one namespace",
             "watchNamespaces={shop},clusterProjects.enabled=true",
-            vec![("shop", &watched), (everywhere, &shared), ("default", &events), (home, &shared_own), (home, &own)],
+            vec![shop, (everywhere, &shared), ("default", &events), (home, &shared_own), own],
         ),
-        ("one namespace", "watchNamespaces={shop}", vec![("shop", &watched), (home, &own)]),
-        (
-            "two and its own",
-            "watchNamespaces={shop,connect-operator}",
-            vec![("shop", &watched), (home, &watched), (home, &own)],
-        ),
+        ("one namespace", "watchNamespaces={shop}", vec![shop, own]),
+        ("two and its own", "watchNamespaces={shop,connect-operator}", vec![shop, (home, &watched), own]),
         ("roles managed elsewhere", "rbac.create=false", vec![]),
     ] {
         let at = |(place, rights): (&str, &BTreeSet<String>)| -> Vec<String> {

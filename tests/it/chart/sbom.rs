@@ -1,18 +1,12 @@
 //! The contents of the image, as `scripts/sbom` writes them: every crate of its program, and none that only tests need.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::process::Command;
-
-use serde_json::Value;
+use crate::prelude::*;
 
 const LOCK: &str = include_str!("../../../Cargo.lock");
 
 fn written(architecture: &str, file: &Path) -> String {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/sbom");
-    let output =
-        Command::new(script).arg(architecture).arg(file).env("SOURCE_DATE_EPOCH", "1700000000").output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut script = Command::new(in_checkout("scripts/sbom"));
+    succeed(script.arg(architecture).arg(file).env("SOURCE_DATE_EPOCH", "1700000000"));
     std::fs::read_to_string(file).unwrap()
 }
 
@@ -33,17 +27,14 @@ fn the_image_is_made_of_these_crates_each_with_version_licence_and_checksum() {
     let text = written("amd64", &file);
     assert_eq!(text, written("amd64", &again), "the same input gives the same bytes");
     let document: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(
-        (&document["bomFormat"], &document["specVersion"], &document["version"]),
-        (&"CycloneDX".into(), &"1.5".into(), &1.into())
-    );
+    assert_eq!(document["bomFormat"], "CycloneDX");
+    assert_eq!(document["specVersion"], "1.5");
+    assert_eq!(document["version"], 1);
     assert_eq!(document["metadata"]["timestamp"], "2023-11-14T22:13:20Z");
     let program = &document["metadata"]["component"];
     assert_eq!((&program["type"], &program["name"]), (&"application".into(), &"connect-operator".into()));
-    assert_eq!(
-        (&program["version"], &program["licenses"][0]["expression"]),
-        (&env!("CARGO_PKG_VERSION").into(), &"Apache-2.0".into())
-    );
+    assert_eq!(program["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(program["licenses"][0]["expression"], "Apache-2.0");
 
     let (known, mut names, mut references) = (checksums(), BTreeSet::new(), BTreeSet::new());
     for component in document["components"].as_array().unwrap() {

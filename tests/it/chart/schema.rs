@@ -1,13 +1,7 @@
 //! The descriptions in `values.schema.json`, which editors show: generated from the comments in `values.yaml`.
 
-use std::fmt::Write as _;
-use std::path::Path;
-
-use serde_json::Value;
-
-use super::comments::{documented, values_text};
-use crate::golden::assert_golden;
-use crate::helm::CHART;
+use super::comments::documented;
+use crate::prelude::*;
 
 /// The longest line that is not broken.
 const WIDTH: usize = 140;
@@ -15,9 +9,8 @@ const WIDTH: usize = 140;
 #[test]
 fn the_schema_describes_every_value() {
     let path = format!("{CHART}/values.schema.json");
-    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(&path)).unwrap();
-    let mut schema: Value = serde_json::from_str(&text).unwrap();
-    for value in documented(&values_text()) {
+    let mut schema = yaml_of(&path);
+    for value in documented() {
         let pointer = format!("/properties/{}", value.path.join("/properties/"));
         let described = schema.pointer_mut(&pointer).unwrap_or_else(|| panic!("the schema has no {pointer}"));
         described["description"] = value.comment.into();

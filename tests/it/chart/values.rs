@@ -1,19 +1,10 @@
 //! `values.schema.json` has each value of `values.yaml`, and no other.
 
-use std::path::Path;
-
-use serde_json::Value;
-
-use crate::helm::CHART;
-
-fn file(name: &str) -> Value {
-    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(CHART).join(name)).unwrap();
-    serde_saphyr::from_str(&text).unwrap()
-}
+use crate::prelude::*;
 
 #[test]
 fn the_schema_has_each_value_and_no_other() {
-    let (values, schema) = (file("values.yaml"), file("values.schema.json"));
+    let [values, schema] = ["values.yaml", "values.schema.json"].map(|name| yaml_of(format!("{CHART}/{name}")));
     compare("", &values, &schema);
 }
 

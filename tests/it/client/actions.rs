@@ -1,22 +1,15 @@
 //! Frontend actions over real HTTP: what is sent, what counts as an answer, and that nothing is sent twice.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
-use clock::Clock;
-use connect_api::ClientContext;
-use connect_api::action::{Action, ActionApi, ActionMethod, ActionRequest, Preset};
-use connect_api::error::{Effect, Failure};
-use connect_api::http::{ActionClient, Authorities};
-use jiff::Timestamp;
+use connect_api::action::{Action, ActionRequest};
+use connect_api::http::ActionClient;
 use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 
 use super::remote::{Remote, action, action_client, answer, endpoint, json_answer, no_hurry};
+use crate::prelude::*;
 
 fn body(body: &Value) -> Box<RawValue> {
     to_raw_value(body).expect("it is JSON")

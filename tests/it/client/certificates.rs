@@ -1,23 +1,15 @@
 //! What a server must present before the client sends anything: a certificate for its name, within its validity, from a
 //! trusted authority, over TLS 1.2 or 1.3.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
-
-use clock::Clock;
-use connect_api::api::{ConnectApi, Selector};
-use connect_api::client_context::ClientContext;
-use connect_api::error::Failure;
-use connect_api::http::HttpConnect;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
 use tokio::io::AsyncReadExt as _;
-use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 
 use super::remote::{Remote, settings};
 use super::tls::{authorities, tls_client};
+use crate::prelude::*;
 
 type Authority = CertifiedIssuer<'static, KeyPair>;
 

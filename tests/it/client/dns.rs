@@ -2,17 +2,11 @@
 //! server of `/etc/resolv.conf`, so this test runs in a network and a mount namespace of its own: this test program once
 //! more, which then runs only [`in_its_own_network`].
 
-use std::process::Stdio;
-
-use clock::Clock;
-use connect_api::api::{ConnectApi, Selector};
-use connect_api::client_context::ClientContext;
-use connect_api::hosts::AllowedHosts;
-use connect_api::http::HttpConnect;
-use tokio::net::{TcpListener, UdpSocket};
+use tokio::net::UdpSocket;
 use tokio::process::Command;
 
-use super::remote::{Remote, deployment, json_answer, later, settings, token};
+use super::remote::{Remote, allowed, deployment, json_answer, later, token};
+use crate::prelude::*;
 
 /// Names the type of records for which the DNS server has an answer.
 const ANSWERED: &str = "CONNECT_OPERATOR_TEST_DNS";
@@ -50,11 +44,7 @@ async fn in_its_own_network() {
     let router = remote.router(later(|_| json_answer(200, &deployment("42"))), later(|seen| token(seen.before + 1)));
     tokio::spawn(async move { axum::serve(listener, router).await });
     let url = format!("http://connect.example.test:{}", remote.address.port());
-    let hosts = AllowedHosts::parse(["http://connect.example.test:*"]).expect("a pattern");
-    let mut settings = settings("http://127.0.0.1:1", "http://127.0.0.1:1");
-    settings.api_url = hosts.endpoint(&url).expect("an allowed address");
-    settings.auth_url = settings.api_url.clone();
-    let client = HttpConnect::new(settings, ClientContext::plain(Clock::system())).expect("a client");
+    let client = allowed(&["http://connect.example.test:*"], &url);
     let found = client.deployment(&Selector::Id("42".to_owned())).await;
     assert!(found.expect("the server is reached").is_some());
 }

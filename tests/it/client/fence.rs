@@ -1,19 +1,11 @@
 //! What the fence blocks: every call that changes something, and no read; the check is right before the call is sent.
 
-use std::time::Duration;
-
-use clock::Clock;
-use connect_api::action::{ActionApi, ActionMethod, Preset};
-use connect_api::api::{ConnectApi, PageRequest, Selector};
-use connect_api::client_context::ClientContext;
-use connect_api::error::Failure;
-use connect_api::http::Authorities;
-use connect_api::model::{ConnectorStagedDraft, ConnectorUpdate, RedeployAction};
-use connect_api::{ApiError, Fence, HttpConnect, StagedApi};
-use serde_json::json;
+use connect_api::model::{ConnectorStagedDraft, ConnectorUpdate};
+use connect_api::{Fence, StagedApi};
 use serde_json::value::to_raw_value;
 
 use super::remote::{Remote, action, action_client, answer, draft, endpoint, no_hurry};
+use crate::prelude::*;
 
 /// Returns a client of a remote that refuses everything, behind a closed fence.
 async fn fenced() -> (Remote, HttpConnect, Fence, Clock) {

@@ -1,17 +1,10 @@
 //! What an observer of requests is notified of: each request once, with its result.
 
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
-use clock::Clock;
-use connect_api::api::{ConnectApi, PageRequest, Selector};
-use connect_api::client_context::ClientContext;
-use connect_api::http::{HttpConnect, Settings};
 use connect_api::observer::{Observer, RequestEnd, TokenEnd};
-use tokio::net::TcpListener;
 
 use super::remote::{Remote, answer, endpoint, json_answer, with_header};
 use crate::patience::brief;
+use crate::prelude::*;
 
 #[derive(Debug)]
 struct Recorder {

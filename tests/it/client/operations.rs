@@ -1,11 +1,7 @@
 //! What each operation sends, and how it interprets a success.
 
-use connect_api::api::{ConnectApi, PageRequest, Selector};
-use connect_api::error::Failure;
-use connect_api::model::{DeploymentStatus, RedeployAction};
-use serde_json::{Value, json};
-
 use super::remote::{Remote, answer, deployment, draft, error_answer, id, json_answer, no_hurry};
+use crate::prelude::*;
 
 fn key() -> Selector {
     Selector::Key("tax".to_owned())

@@ -1,16 +1,10 @@
 //! `Retry-After`, and the time before which a changing call has to leave.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use connect_api::Rate;
-use connect_api::api::ConnectApi;
-use connect_api::error::{Effect, Failure};
-use connect_api::model::RedeployAction;
 use futures::FutureExt as _;
 use tokio::sync::Semaphore;
 
 use super::remote::{Remote, answer, deployment, draft, id, json_answer, later, stepped, token, with_header};
+use crate::prelude::*;
 
 #[tokio::test]
 async fn nothing_is_sent_inside_retry_after_not_even_for_a_token() {

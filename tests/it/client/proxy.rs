@@ -1,18 +1,11 @@
 //! The proxy of the environment, and what it learns. The environment belongs to a process, so each case is a process:
 //! this test program once more, which then runs only [`in_a_process_with_a_proxy`].
 
-use std::process::Stdio;
-
-use clock::Clock;
-use connect_api::api::{ConnectApi, Selector};
-use connect_api::client_context::ClientContext;
-use connect_api::hosts::AllowedHosts;
-use connect_api::http::HttpConnect;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpListener;
 use tokio::process::Command;
 
-use super::remote::{CLIENT_SECRET, Remote, answer, settings};
+use super::remote::{CLIENT_SECRET, Remote, allowed, answer};
+use crate::prelude::*;
 
 /// Names the address that the process calls.
 const CALL: &str = "CONNECT_OPERATOR_TEST_CALL";
@@ -20,11 +13,7 @@ const CALL: &str = "CONNECT_OPERATOR_TEST_CALL";
 #[tokio::test]
 async fn in_a_process_with_a_proxy() {
     let Ok(url) = std::env::var(CALL) else { return };
-    let hosts = AllowedHosts::parse(["*.commercetools.com", "http://127.0.0.1:*", "127.0.0.1:*"]).expect("patterns");
-    let mut settings = settings("http://127.0.0.1:1", "http://127.0.0.1:1");
-    settings.api_url = hosts.endpoint(&url).expect("an allowed address");
-    settings.auth_url = settings.api_url.clone();
-    let client = HttpConnect::new(settings, ClientContext::plain(Clock::system())).expect("a client");
+    let client = allowed(&["*.commercetools.com", "http://127.0.0.1:*", "127.0.0.1:*"], &url);
     let _ = client.deployment(&Selector::Id("42".to_owned())).await;
 }
 

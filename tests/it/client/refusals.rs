@@ -1,9 +1,7 @@
 //! Answers with an error status.
 
-use connect_api::api::ConnectApi;
-use connect_api::error::Failure;
-
 use super::remote::{Remote, answer, draft, id, json_answer, no_hurry, with_header};
+use crate::prelude::*;
 
 #[tokio::test]
 async fn without_an_id_in_the_answer_the_sent_one_is_kept() {

@@ -1,18 +1,13 @@
 //! Registry and staged connectors: what each operation sends, how it interprets the answer, and lists over many pages.
 
-use connect_api::HttpConnect;
-use connect_api::api::{ConnectApi, Selector};
-use connect_api::client_context::ClientContext;
-use connect_api::error::{Effect, Failure};
 use connect_api::model::{ConnectorStagedDraft, ConnectorUpdate, ConnectorUpdateAction, Repository};
 use connect_api::paging;
 use connect_api::registry::StagedApi;
 use futures::TryStreamExt as _;
 use http::header;
-use jiff::Timestamp;
-use serde_json::{Value, json};
 
 use super::remote::{Remote, answer, deployment, error_answer, id, json_answer, no_hurry, settings, with_header};
+use crate::prelude::*;
 
 fn draft() -> ConnectorStagedDraft {
     serde_json::from_value(json!({

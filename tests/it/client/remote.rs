@@ -1,29 +1,19 @@
 //! A server that answers as a test defines and records its requests, and the clients that call it.
 
-use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
-use clock::Clock;
-use connect_api::action::{Action, ActionMethod, ExtraHeader};
-use connect_api::api::Selector;
-use connect_api::hosts::{AllowedHosts, Endpoint};
-use connect_api::http::{ActionClient, Authorities, Credentials, HttpConnect, Limits, Settings};
-use connect_api::model::DeploymentDraft;
-use connect_api::{ClientContext, Rate};
+use connect_api::action::{Action, ExtraHeader};
+use connect_api::hosts::Endpoint;
+use connect_api::http::{ActionClient, Credentials, Limits};
 use dev_server::{self, Asked};
 use futures::future::BoxFuture;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode, header};
-use jiff::Timestamp;
-use serde_json::{Value, json};
-use tokio::net::TcpListener;
 
 use crate::described::{check_request, prepare};
+use crate::prelude::*;
 
 pub(super) const CLIENT_SECRET: &str = "dev-secret";
 
@@ -185,6 +175,18 @@ pub(super) fn endpoint(url: &str) -> Endpoint {
     let hosts = AllowedHosts::parse(["http://127.0.0.1:*", "127.0.0.1:*", "http://localhost:*", "localhost:*"])
         .expect("patterns");
     hosts.endpoint(url).expect("an allowed URL")
+}
+
+/// Returns a client that may call the hosts of these patterns, and calls `url`.
+pub(super) fn allowed(patterns: &[&str], url: &str) -> HttpConnect {
+    let endpoint =
+        AllowedHosts::parse(patterns.iter().copied()).expect("patterns").endpoint(url).expect("it is allowed");
+    let settings = Settings {
+        api_url: endpoint.clone(),
+        auth_url: endpoint,
+        ..settings("http://127.0.0.1:1", "http://127.0.0.1:1")
+    };
+    HttpConnect::new(settings, ClientContext::plain(Clock::system())).expect("a client")
 }
 
 /// Settings of a client whose calls are hardly limited.

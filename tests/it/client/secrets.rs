@@ -1,17 +1,9 @@
 //! Secrets that answers repeat appear neither in errors nor in logs, at any level.
 
 use std::io;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::OnceLock;
 
 use axum::response::Response;
-use clock::Clock;
-use connect_api::ClientContext;
-use connect_api::action::{ActionApi, ActionMethod, Preset};
-use connect_api::api::{ConnectApi, PageRequest, Selector};
-use connect_api::error::ApiError;
-use connect_api::http::Authorities;
-use connect_api::model::RedeployAction;
-use serde_json::json;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 
@@ -20,6 +12,7 @@ use super::remote::{
     no_hurry, with_header,
 };
 use super::tls::{authorities, tls_client, tls_remote};
+use crate::prelude::*;
 
 const SECURED: &str = "canary \"value\"/1";
 const SECRET: &str = "canary-secret";

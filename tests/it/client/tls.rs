@@ -1,14 +1,10 @@
 //! Certificates: those of the platform and the extra ones, nothing else.
 
-use clock::Clock;
-use connect_api::api::{ConnectApi, Selector};
-use connect_api::client_context::ClientContext;
-use connect_api::error::Failure;
-use connect_api::http::{Authorities, BuildError, HttpConnect};
+use connect_api::http::BuildError;
 use tempfile::NamedTempFile;
-use tokio::net::TcpListener;
 
 use super::remote::{Remote, deployment, json_answer, later, settings, token};
+use crate::prelude::*;
 use crate::tls_listener::{self, TlsListener};
 
 /// Starts a server with a self-signed certificate for 127.0.0.1; returns it and the certificate in PEM. It offers

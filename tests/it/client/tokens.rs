@@ -1,22 +1,17 @@
 //! One token for each lifetime, one for each refused token, and no others.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use clock::Clock;
-use connect_api::api::ConnectApi;
-use connect_api::error::{Failure, Reaction};
-use connect_api::http::{ASSUMED_LIFE, HttpConnect};
+use connect_api::error::Reaction;
+use connect_api::http::ASSUMED_LIFE;
 use futures::future::join_all;
 use secrecy::SecretString;
-use serde_json::json;
 use tokio::sync::Barrier;
 
 use super::remote::{
     ReceivedRequest, Remote, answer, deployment, error_answer, id, json_answer, later, stepped, token,
 };
+use crate::prelude::*;
 
 fn found(_: ReceivedRequest) -> axum::response::Response {
     json_answer(200, &deployment("42"))

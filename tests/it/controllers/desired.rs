@@ -5,13 +5,11 @@ use connect_operator::operator::cluster::references::Source;
 use connect_operator::operator::deployment::declared::{Declared, DeclaredKey};
 use connect_operator::operator::deployment::desired::{Contents, from_spec};
 use connect_operator::operator::deployment::value_from::Content;
-use connect_operator::operator::reporting::reason::Reason;
 use connect_operator::operator::values::Values;
 use connect_operator::operator::values::names::{GLOBAL, Item};
-use secrecy::SecretSlice;
-use serde_json::{Value, json};
 
 use super::resource;
+use crate::prelude::*;
 
 /// An object with its data.
 type Object<'a> = (Referenced, &'a str, &'a [(&'a str, &'a [u8])]);
@@ -64,75 +62,40 @@ fn rule_14_a_key_goes_to_whoever_declares_it() {
         };
         Declared { keys: keys.split_whitespace().map(item).collect(), ..Declared::default() }
     };
-    let tax = r#"[{"secretRef": {"name": "tax"}}]"#;
-    let settings = r#"[{"configMapRef": {"name": "settings"}}]"#;
-    let allowed = r#"[{"secretRef": {"name": "tax"}, "plainKeys": "Allow"}]"#;
-    let one = r#"[{"secretRef": {"name": "tax"}, "applications": ["job"]}]"#;
-    let prefixed = r#"[{"configMapRef": {"name": "settings"}, "prefix": "X_"}]"#;
-    let both = r#"[{"secretRef": {"name": "tax"}}, {"configMapRef": {"name": "plain"}}]"#;
-    let undeclared = "Not sent, because the connector does not declare them: ";
-    let plain = "Not sent, because the connector declares them as plain, so that they could be read at the service: ";
-    let secured = "Not sent, because the connector declares them as secured: ";
+    let sources = |name: &str| match name {
+        "tax" => json!([{"secretRef": {"name": "tax"}}]),
+        "settings" => json!([{"configMapRef": {"name": "settings"}}]),
+        "allowed" => json!([{"secretRef": {"name": "tax"}, "plainKeys": "Allow"}]),
+        "one" => json!([{"secretRef": {"name": "tax"}, "applications": ["job"]}]),
+        "prefixed" => json!([{"configMapRef": {"name": "settings"}, "prefix": "X_"}]),
+        "both" => json!([{"secretRef": {"name": "tax"}}, {"configMapRef": {"name": "plain"}}]),
+        _ => json!([{"secretRef": {"name": "none"}, "optional": true}]),
+    };
+    let plain = "declares them as plain, so that they could be read at the service";
     let allow = "; set plainKeys: Allow there, or take them from a ConfigMap";
-    for (case, from, declares, expected, note) in [
-        (
-            "each that declares it",
-            tax,
-            "service.!token job.!token all.!other",
-            "!*.other !job.token !service.token",
-            None,
-        ),
-        ("those that are named", one, "service.!token job.!token job.!other all.!other", "!job.other !job.token", None),
-        (
-            "nobody declares it",
-            tax,
-            "service.!token",
-            "!service.token",
-            Some(format!("{undeclared}other of Secret tax")),
-        ),
-        ("with a prefix", prefixed, "service.X_A service.X_B service.A", "service.X_A service.X_B", None),
-        ("plain from a ConfigMap", settings, "service.A all.B", "*.B service.A", None),
-        (
-            "plain from a Secret",
-            tax,
-            "service.token job.!other",
-            "!job.other",
-            Some(format!("{plain}token of Secret tax{allow}")),
-        ),
-        ("plain from a Secret, as allowed", allowed, "service.token job.!other", "service.token !job.other", None),
-        (
-            "plain here and secured there",
-            tax,
-            "service.token job.!token job.!other",
-            "!job.other !job.token",
-            Some(format!("{plain}token of Secret tax{allow}")),
-        ),
-        (
-            "plain from another object",
-            both,
-            "service.token job.!token job.!other",
-            "service.token !job.other !job.token",
-            None,
-        ),
-        (
-            "secured from a ConfigMap",
-            settings,
-            "service.!A service.B",
-            "service.B",
-            Some(format!("{secured}A of ConfigMap settings; put them into a Secret")),
-        ),
-        (
-            "an optional object that is missing",
-            r#"[{"secretRef": {"name": "none"}, "optional": true}]"#,
-            "service.!token",
-            "",
-            None,
-        ),
-    ] {
-        let from: Value = serde_json::from_str(from).expect(case);
+    // A case, the sources, what is declared, what is sent, and what is said about the rest.
+    let table = "
+        each that declares it | tax | service.!token job.!token all.!other | !*.other !job.token !service.token |
+        those that are named | one | service.!token job.!token job.!other all.!other | !job.other !job.token |
+        nobody declares it | tax | service.!token | !service.token | does not declare them: other of Secret tax
+        with a prefix | prefixed | service.X_A service.X_B service.A | service.X_A service.X_B |
+        plain from a ConfigMap | settings | service.A all.B | *.B service.A |
+        plain from a Secret | tax | service.token job.!other | !job.other | PLAIN: token of Secret taxALLOW
+        plain from a Secret, as allowed | allowed | service.token job.!other | service.token !job.other |
+        plain and secured | tax | service.token job.!token job.!other | !job.other !job.token | PLAIN: token of Secret taxALLOW
+        plain from another object | both | service.token job.!token job.!other | service.token !job.other !job.token |
+        secured from a ConfigMap | settings | service.!A service.B | service.B | declares them as secured: A of ConfigMap settings; put them into a Secret
+        an optional object that is missing | none | service.!token | |
+    ";
+    for row in table.trim().lines() {
+        let cells: Vec<_> = row.split('|').map(str::trim).collect();
+        let [case, from, of_connector, expected, note] = cells[..] else { panic!("{row}") };
+        let note = note.replace("PLAIN", plain).replace("ALLOW", allow);
+        let note = (!note.is_empty()).then(|| format!("Not sent, because the connector {note}"));
+        let from = sources(from);
         let spec = resource(&json!({"configurationFrom": from, "configurations": []})).spec;
         let objects = contents(&[TAX, SETTINGS, (Referenced::ConfigMap, "plain", &[("token", b"1")])]);
-        let desired = from_spec(&spec, &objects, Some(&declared(declares))).expect(case);
+        let desired = from_spec(&spec, &objects, Some(&declared(of_connector))).expect(case);
         assert_eq!(named(&desired.values).join(" "), expected, "{case}");
         assert_eq!(desired.not_sent_note(), note, "{case}");
     }

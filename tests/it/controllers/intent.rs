@@ -1,19 +1,15 @@
 //! What users request apart from values.
 
-use connect_api::Selector;
 use connect_operator::crd::DeletionPolicy;
 use connect_operator::crd::StagedConnector;
-use connect_operator::names;
 use connect_operator::operator::deployment::intent::{Target, deletion, target};
 use connect_operator::operator::reconcile::request;
 use connect_operator::operator::remote::RegistryKey;
 use connect_operator::operator::reporting::conditions::ConditionUpdate;
-use connect_operator::operator::reporting::reason::Reason;
-use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use serde_json::json;
 
 use super::resource;
+use crate::prelude::*;
 
 #[test]
 fn a_staged_ref_resolves_to_the_result_of_its_connector_staged() {

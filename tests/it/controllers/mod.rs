@@ -6,8 +6,7 @@ mod intent;
 mod size;
 mod status;
 
-use connect_operator::crd::ConnectorDeployment;
-use serde_json::{Value, json};
+use crate::prelude::*;
 
 /// Returns the resource `shop/tax` with `spec` merged over a small one.
 fn resource(spec: &Value) -> ConnectorDeployment {

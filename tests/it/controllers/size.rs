@@ -2,18 +2,15 @@
 //! bounded as the
 //! operator bounds what it writes.
 
-use connect_operator::crd;
-use connect_operator::names;
 use connect_operator::operator::deployment;
 use connect_operator::operator::project;
 use connect_operator::operator::reporting::bounds::{LARGEST_STATUS, size};
 use connect_operator::operator::reporting::conditions::{ConditionUpdate, Extra, conditions};
-use connect_operator::operator::reporting::reason::Reason;
 use connect_operator::operator::staged;
-use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+
+use crate::prelude::*;
 
 /// Returns the largest value that a schema allows. Texts within lists come from other systems and count as they are
 /// encoded, so they are filled with characters that JSON escapes; the others are names, addresses and digests.

@@ -1,18 +1,15 @@
 //! The status of a deployment: what it shows of a report, and what it hides.
 
 use connect_api::mask::{LEFT_OUT, Masker};
-use connect_api::model::Deployment;
 use connect_operator::crd::DeletionPolicy;
 use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, REPORT_ENTRIES};
-use connect_operator::names;
 use connect_operator::operator::deployment::persisted::PersistedState;
 use connect_operator::operator::deployment::status::{Comparison, DeploymentFacts, Newer, Release, Texts, summarize};
 use connect_operator::operator::object_ref::ObjectRef;
 use connect_operator::operator::reporting::conditions::{self, ConditionUpdate};
 use connect_operator::operator::reporting::observed_record::ObservedRecord;
-use connect_operator::operator::reporting::reason::Reason;
-use jiff::Timestamp;
-use serde_json::{Value, json};
+
+use crate::prelude::*;
 
 const SECRET: &str = "a-token-that-nobody-may-see";
 

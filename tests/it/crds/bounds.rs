@@ -2,8 +2,7 @@
 //! in a
 //! status have one only where they are the operator's: a bound for a text of the service would make the status invalid.
 
-use connect_operator::crd;
-use serde_json::Value;
+use crate::prelude::*;
 
 /// A place in a schema that can grow without bound, and what is missing.
 type Finding = (String, &'static str);

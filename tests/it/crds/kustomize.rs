@@ -1,15 +1,10 @@
 //! The component in `deploy/kustomize/`, as far as it follows from the schemas. `tests/apiserver/gitops/kustomize.rs` compares
 //! the rest with Kubernetes, and proves what it does.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
-
-use connect_operator::crd;
-use serde_json::{Map, Value, json};
 use test_support::merge_keys::{FILE, OWN, file_with, pruned};
 
 use super::every_field;
-use crate::golden::assert_golden;
+use crate::prelude::*;
 
 /// Returns the kinds whose objects a field names.
 fn named_by(reference: &str) -> &'static [&'static str] {

@@ -1,10 +1,9 @@
 //! An `OpenAPI` document, and whether an answer matches it.
 
-use std::collections::BTreeMap;
-
 use dev_server::Answer;
 use jsonschema::Validator;
-use serde_json::{Value, json};
+
+use crate::prelude::*;
 
 /// Length of the longest excerpt of a body in a message, in characters.
 const LONGEST_EXCERPT: usize = 400;

@@ -2,9 +2,9 @@
 
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
-use serde_json::{Map, Value, json};
 
 use super::description::Description;
+use crate::prelude::*;
 
 /// Depth of nested schemas; below it, objects have only their required members.
 const DEEPEST: usize = 4;

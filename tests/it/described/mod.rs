@@ -12,14 +12,14 @@ mod random;
 mod requests;
 
 use std::ops::Deref;
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 
-use clock::Clock;
-use dev_server::{self, Answer, DESCRIPTION, DevServerError, Options};
-use tokio::net::TcpListener;
+use dev_server::{self, Answer, DESCRIPTION, DevServerError};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use self::description::Description;
+
+use crate::prelude::*;
 
 pub(crate) use self::requests::check as check_request;
 
@@ -53,6 +53,25 @@ impl DevServer {
         clock: Clock,
     ) -> Result<Self, DevServerError> {
         dev_server::DevServer::start_on(listener, options, clock).await.map(Self::of)
+    }
+
+    /// Starts one with the usual options.
+    pub(crate) async fn usual() -> Self {
+        Self::start(Options::default(), Clock::system()).await.expect("a dev server")
+    }
+
+    /// Deploys the demo connector with these plain values and this secret one; returns the id.
+    pub(crate) fn deploy(&self, key: &str, plain: &Value, token: &str) -> String {
+        let draft: DeploymentDraft = serde_json::from_value(json!({
+            "key": key, "type": "sandbox", "connector": {"key": "demo-connector"}, "region": "europe-west1.gcp",
+            "configurations": [{"applicationName": "service", "standardConfiguration": plain,
+                "securedConfiguration": [{"key": "API_TOKEN", "value": token}]}],
+        }))
+        .unwrap();
+        let now = self.now();
+        let id = self.world().create("demo", &draft, true, now).unwrap().id;
+        self.world().finish(&id, now).unwrap();
+        id
     }
 
     fn of(server: dev_server::DevServer) -> Self {

@@ -1,13 +1,10 @@
 //! The description itself: consistent with the routes and the operations, and served.
 
-use std::collections::BTreeSet;
-
-use clock::Clock;
-use connect_api::action::Preset;
-use connect_api::routes::{self, OPERATIONS};
-use dev_server::{DESCRIPTION, DESCRIPTION_PATH, Options};
+use connect_api::routes;
+use dev_server::{DESCRIPTION, DESCRIPTION_PATH};
 
 use super::{DevServer, description};
+use crate::prelude::*;
 
 #[test]
 fn operations_are_those_that_faults_can_name() {
@@ -36,14 +33,12 @@ fn templates_are_the_paths_of_the_description() {
 #[tokio::test]
 async fn the_description_is_served_without_a_token() {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let server = DevServer::start(Options::default(), Clock::system()).await.expect("a port is free");
+    let server = DevServer::usual().await;
     let http = reqwest::Client::builder().no_proxy().build().expect("the settings are right");
     let url = format!("{}{DESCRIPTION_PATH}", server.url());
     let answer = http.get(&url).send().await.expect("it answers");
-    assert_eq!(
-        (answer.status().as_u16(), &answer.headers()["content-type"]),
-        (200, &"application/yaml".parse().unwrap())
-    );
+    assert_eq!(answer.status().as_u16(), 200);
+    assert_eq!(answer.headers()["content-type"], "application/yaml");
     assert_eq!(answer.text().await.expect("it is whole"), DESCRIPTION);
     assert_eq!(http.post(&url).send().await.expect("it answers").status(), 404);
     assert!(server.calls().iter().all(|call| call.operation == "none"), "reading it is not a call of the API");

@@ -1,18 +1,12 @@
 //! Random requests for every operation, valid and invalid ones: each answer matches the description, and none is a
 //! failure of the server.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
-
-use clock::Clock;
-use dev_server::{Answer, Catalogue, Options, VARIANTS, Variant};
-use jiff::Timestamp;
-use reqwest::Method;
-use serde_json::{Value, json};
+use dev_server::{Answer, VARIANTS, Variant};
 
 use super::description::Operation;
 use super::dice::Dice;
 use super::{DevServer, description};
+use crate::prelude::*;
 
 /// Number of requests for each operation. Another seed: `DESCRIBED_SEED=7 cargo test --test it described`.
 const REQUESTS: usize = 250;

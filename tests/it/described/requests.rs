@@ -4,13 +4,11 @@
 //! The check is stricter than the description, whose objects are open: a member or a parameter that it does not list is
 //! a mistake.
 
-use std::collections::BTreeSet;
-
 use dev_server::{Answer, Asked};
-use serde_json::{Value, json};
 
 use super::description;
 use super::description::{Description, Operation};
+use crate::prelude::*;
 
 /// The beginning of the `User-Agent` of the operator's own client.
 const OURS: &str = "connect-operator/";

@@ -1,8 +1,7 @@
 //! Tokens and scopes (contract section 2; RFC 6749).
 
-use dev_server::Catalogue;
-
 use super::*;
+use crate::prelude::*;
 
 const GRANT: (&str, &str) = ("grant_type", "client_credentials");
 

@@ -1,9 +1,10 @@
 //! Frontend actions (contract section 11), also as the official client calls them.
 
-use dev_server::{ActionFile, Fault, FaultAnswer};
+use dev_server::ActionFile;
 use reqwest::header::HeaderMap;
 
 use super::*;
+use crate::prelude::*;
 
 const SERVICE: [(&str, &str); 3] =
     [("Accept", "application/json"), ("Service-Locale", "en-GB"), ("Service-Frontend-Extension-Version", "1.4.0")];
@@ -72,6 +73,9 @@ async fn a_cart_adds_up_over_http() {
     assert_eq!((gone.status, &gone.body["ok"]), (404, &json!(false)));
     assert_eq!(caller.server.counts()["writeActionPost"], 1);
     assert_eq!(caller.server.counts()["readAction"], 3);
+    caller.server.reset();
+    let read = ask(&caller, Method::GET, get, &with_session, None).await;
+    assert_eq!(read.body["lineItems"], json!([]), "a reset removes the carts");
 }
 
 #[tokio::test]

@@ -2,9 +2,8 @@
 
 use std::error::Error as _;
 
-use dev_server::{Fault, FaultAnswer};
-
 use super::*;
+use crate::prelude::*;
 
 #[tokio::test]
 async fn a_cut_answer_ends_the_connection_and_the_next_call_works() {
@@ -38,10 +37,8 @@ async fn control_does_over_http_what_tests_do_in_process() {
     let (status, clock) = caller.post("/_dev/clock", &json!({"step": "5s"})).await;
     assert_eq!((status, &clock["now"]), (StatusCode::OK, &json!("2026-03-01T12:00:05Z")));
     let (_, read) = caller.get("/demo/deployments/key=tax").await;
-    assert_eq!(
-        (&read["status"], &read["details"]["build"]["report"]["entries"][0]["title"]),
-        (&json!("Failed"), &json!("Broken"))
-    );
+    assert_eq!(read["status"], json!("Failed"));
+    assert_eq!(read["details"]["build"]["report"]["entries"][0]["title"], json!("Broken"));
     for (action, expected) in [
         (json!({"action": "redeploy"}), "Deploying"),
         (json!({"action": "finish"}), "Deployed"),

@@ -12,15 +12,7 @@ mod repositories;
 mod resources;
 mod wrong_input;
 
-use std::time::Duration;
-
-use clock::Clock;
-use dev_server::Options;
-use jiff::Timestamp;
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-
-use crate::described::DevServer;
+use crate::prelude::*;
 
 /// A dev server on a stepped clock, and a caller with a token.
 struct Caller {

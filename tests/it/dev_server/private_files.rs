@@ -1,11 +1,10 @@
 //! The files with credentials that the dev server writes: nobody else can read them, and no link redirects them.
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::Path;
-use std::process::Command;
+use std::os::unix::fs::symlink;
 
 use super::*;
+use crate::prelude::*;
 
 /// A name, and what somebody else who can write into the folder prepares before the file is written again.
 type Row<'a> = (&'a str, &'a dyn Fn(&Path, &Path));

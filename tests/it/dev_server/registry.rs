@@ -1,10 +1,7 @@
 //! Connectors over HTTP: searching, and staged connectors from their creation to a deployment of them.
 
-use dev_server::{Catalogue, Options};
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-
 use super::Caller;
+use crate::prelude::*;
 
 pub(super) const KIT: &str = "https://github.com/example/demo-kit.git";
 

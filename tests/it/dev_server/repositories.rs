@@ -1,23 +1,11 @@
 //! Staged connectors from real local Git repositories.
 
-use std::path::Path;
-use std::process::Command;
-
-use dev_server::Options;
-use reqwest::StatusCode;
-use serde_json::{Value, json};
-use tempfile::TempDir;
+use test_support::git_repository::git;
 
 use super::Caller;
+use crate::prelude::*;
 
 const GOOD: &str = "deployAs: [{name: local, applicationType: service, endpoint: /local}]\n";
-
-fn git(place: &Path, arguments: &[&str]) {
-    let mut command = Command::new("git");
-    command.args(["-c", "user.name=Test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false"]);
-    let output = command.arg("-C").arg(place).args(arguments).output().expect("git is installed");
-    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-}
 
 /// Creates a repository `name` below the folder, with a commit and a tag for each file; `None`: without the file.
 fn repository(folder: &Path, name: &str, tags: &[(&str, Option<&str>)]) {
@@ -123,11 +111,8 @@ async fn errors_of_a_repository_are_reported_and_nothing_else_is_read() {
     ] {
         let (status, body) = caller.post("/connectors/drafts", &draft("mine", url, tag)).await;
         let expected = if code == "GitRepositoryNotReachable" { 422 } else { 400 };
-        assert_eq!(
-            (status.as_u16(), body["errors"][0]["code"].as_str()),
-            (expected, Some(code)),
-            "{url} {tag}: {body}"
-        );
+        assert_eq!(status.as_u16(), expected, "{url} {tag}: {body}");
+        assert_eq!(body["errors"][0]["code"].as_str(), Some(code), "{url} {tag}: {body}");
         let message = body["message"].as_str().expect("it is a string");
         assert!(message.contains(text), "{url} {tag}: {message}");
         assert!(!message.contains(&*folder.path().to_string_lossy()), "no path of this machine: {message}");

@@ -1,10 +1,7 @@
 //! Extensions and Subscriptions that the scripts of connectors create: what is readable of them, and for whom.
 
-use dev_server::Options;
-use reqwest::Method;
-use serde_json::{Value, json};
-
 use super::{Caller, pipeline};
+use crate::prelude::*;
 
 const EXTENSION: &str = "/demo/extensions/key=demo-intake";
 const SUBSCRIPTION: &str = "/demo/subscriptions/key=demo-orders";

@@ -1,9 +1,6 @@
 //! `examples/argocd/argocd-cm-patch.yaml`: the health check for each kind, copied from its one source file.
 
-use connect_operator::{crd, names};
-use std::fmt::Write as _;
-
-use crate::golden::assert_golden;
+use crate::prelude::*;
 
 const SCRIPT: &str = include_str!("../../../examples/argocd/health.lua");
 

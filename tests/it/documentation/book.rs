@@ -1,8 +1,7 @@
 //! `docs/SUMMARY.md`: the pages for users as a book. Every other page is for contributors, and every link to a heading
 //! leads to an existing one.
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use crate::prelude::*;
 
 /// Not part of the book: it is its table of contents.
 const SUMMARY: &str = "SUMMARY.md";
@@ -15,19 +14,18 @@ const LINE: usize = 140;
 
 #[test]
 fn every_page_is_in_the_book_once_or_listed_for_contributors() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let book = book();
     let once: BTreeSet<_> = book.iter().cloned().collect();
     assert_eq!(book.len(), once.len(), "a page is listed twice");
     let other: BTreeSet<_> = FOR_CONTRIBUTORS
         .iter()
-        .map(|page| root.join(page))
+        .map(in_checkout)
         .flat_map(|page| {
-            let links = links(&std::fs::read_to_string(&page).unwrap()).into_iter();
+            let links = links(&text_of(&page)).into_iter();
             links.filter_map(move |link| page.parent()?.join(link.split('#').next()?).canonicalize().ok())
         })
         .collect();
-    let there: BTreeSet<_> = pages(&docs()).into_iter().filter(|page| !page.ends_with(SUMMARY)).collect();
+    let there: BTreeSet<_> = pages().into_iter().filter(|page| !page.ends_with(SUMMARY)).collect();
     let missing: Vec<_> = there.iter().filter(|page| !once.contains(*page) && !other.contains(*page)).collect();
     let unknown: Vec<_> = once.difference(&there).collect();
     assert!(missing.is_empty() && unknown.is_empty(), "not listed: {missing:?}; missing: {unknown:?}");
@@ -37,7 +35,7 @@ fn every_page_is_in_the_book_once_or_listed_for_contributors() {
 #[test]
 fn the_book_does_not_grow_unnoticed() {
     let words = |page: PathBuf| {
-        let text = std::fs::read_to_string(page).unwrap();
+        let text = text_of(page);
         let written = text.split("\n## Reference\n").next().unwrap_or_default();
         written.split_whitespace().filter(|word| word.contains(char::is_alphanumeric)).count()
     };
@@ -49,11 +47,8 @@ fn the_book_does_not_grow_unnoticed() {
 /// Tables, code and the generated heads of `docs/troubleshooting.md` are exempt, and what is generated in one line.
 #[test]
 fn lines_of_pages_are_short() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut all = pages(&docs());
-    all.extend(["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "ARCHITECTURE.md"].map(|name| root.join(name)));
-    for page in all {
-        let text = std::fs::read_to_string(&page).unwrap();
+    for page in files(&["docs", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "ARCHITECTURE.md"], &["md"]) {
+        let text = text_of(&page);
         let written = text.split("\n```").step_by(2).flat_map(str::lines);
         let is_exempt = |line: &str| line.trim_start().starts_with(['|', '*']) || line.starts_with("`token`");
         let long: Vec<_> = written.filter(|line| line.chars().count() > LINE && !is_exempt(line)).collect();
@@ -64,11 +59,10 @@ fn lines_of_pages_are_short() {
 /// Links from the book to pages for contributors lead to the repository.
 #[test]
 fn a_link_that_leaves_the_book_is_redirected() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let config = std::fs::read_to_string(root.join("book.toml")).unwrap();
+    let config = text_of("book.toml");
     let book: BTreeSet<_> = book().into_iter().collect();
     for page in &book {
-        for link in links(&std::fs::read_to_string(page).unwrap()).into_iter().filter(|link| !link.contains("://")) {
+        for link in local_links(page) {
             let Ok(path) = page.parent().unwrap().join(link.split('#').next().unwrap_or_default()).canonicalize()
             else {
                 continue;
@@ -89,15 +83,14 @@ fn a_link_that_leaves_the_book_is_redirected() {
 
 #[test]
 fn every_link_leads_to_a_file_and_to_a_heading() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let files = std::fs::read_dir(root).unwrap().map(|file| file.unwrap().path());
-    let mut all: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "md")).collect();
-    all.extend([pages(&docs()), pages(&root.join("examples"))].concat());
+    let names = names_in("");
+    let here: Vec<_> = names.iter().filter(|name| !in_checkout(name).is_dir()).map(String::as_str).collect();
     let (mut broken, mut seen) = (Vec::new(), 0);
-    for page in &all {
-        for link in links(&std::fs::read_to_string(page).unwrap()).into_iter().filter(|link| !link.contains("://")) {
+    for page in &files(&[&here, &["docs", "examples"][..]].concat(), &["md"]) {
+        for link in local_links(page) {
             let (path, heading) = link.split_once('#').map_or((&*link, None), |(path, heading)| (path, Some(heading)));
-            let target = if path.is_empty() { page.clone() } else { page.parent().unwrap().join(path) };
+            let target =
+                if path.is_empty() { in_checkout(page) } else { in_checkout(page.parent().unwrap()).join(path) };
             let text = std::fs::read_to_string(&target).unwrap_or_default();
             if !target.exists() || heading.is_some_and(|heading| !headings(&text).contains(heading)) {
                 broken.push(format!("{}: {link}", page.display()));
@@ -114,9 +107,8 @@ fn every_link_leads_to_a_file_and_to_a_heading() {
 #[test]
 fn pages_of_the_book_link_to_nothing_that_a_built_book_lacks() {
     let mut broken = Vec::new();
-    for page in pages(&docs()) {
-        let text = std::fs::read_to_string(&page).unwrap();
-        for link in links(&text).into_iter().filter(|link| !link.contains("://")) {
+    for page in pages() {
+        for link in local_links(&page) {
             let path = page.parent().unwrap().join(link.split('#').next().unwrap_or_default());
             let Ok(path) = path.canonicalize() else { continue };
             let example = path.starts_with(docs().parent().unwrap().join("examples"));
@@ -131,31 +123,25 @@ fn pages_of_the_book_link_to_nothing_that_a_built_book_lacks() {
 
 /// Returns the pages of the book, in its order.
 fn book() -> Vec<PathBuf> {
-    let summary = std::fs::read_to_string(docs().join(SUMMARY)).unwrap();
-    links(&summary).into_iter().map(|link| docs().join(link)).collect()
+    links(&text_of(docs().join(SUMMARY))).into_iter().map(|link| docs().join(link)).collect()
 }
 
 fn docs() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").canonicalize().unwrap()
+    in_checkout("docs").canonicalize().unwrap()
 }
 
-/// Returns every Markdown file below a folder.
-pub(super) fn pages(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
-    files.sort();
-    for path in files {
-        if path.is_dir() {
-            found.extend(pages(&path));
-        } else if path.extension().is_some_and(|end| end == "md") {
-            found.push(path);
-        }
-    }
-    found
+/// Returns the pages below [`docs`].
+fn pages() -> Vec<PathBuf> {
+    files(&[docs().to_str().unwrap()], &["md"])
+}
+
+/// Returns the links of a page that lead to no other site.
+fn local_links(page: &Path) -> impl Iterator<Item = String> {
+    links(&text_of(page)).into_iter().filter(|link| !link.contains("://"))
 }
 
 /// Returns the targets of the links of a page, without text in code that only looks like a link.
-pub(super) fn links(text: &str) -> Vec<String> {
+fn links(text: &str) -> Vec<String> {
     let without = |text: &str, fence: &str| text.split(fence).step_by(2).collect::<String>();
     let prose = without(&without(&without(text, "\n```"), "``"), "`");
     let links = prose.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0.to_owned()));

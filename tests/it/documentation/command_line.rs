@@ -1,12 +1,10 @@
 //! The help of the command line: every command has examples, and its parser accepts them, as it does what pages mention.
 
-use std::path::Path;
-
 use clap::Command;
 use clap::error::ErrorKind;
 use test_support::shell;
 
-use super::book::pages;
+use crate::prelude::*;
 
 #[test]
 fn every_command_has_examples_and_its_parser_accepts_them() {
@@ -42,11 +40,10 @@ fn all<'a>(command: &'a Command, name: &str) -> Vec<(String, &'a Command)> {
 /// A page may mention a command without its arguments, or with placeholders for them.
 #[test]
 fn commands_that_pages_mention_exist() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let command = connect_operator::cli::command();
     let (mut seen, mut wrong) = (0, Vec::new());
-    for page in pages(&root.join("docs")).into_iter().chain(["README.md", "CHANGELOG.md"].map(|name| root.join(name))) {
-        let text = std::fs::read_to_string(&page).unwrap();
+    for page in files(&["docs", "README.md", "CHANGELOG.md"], &["md"]) {
+        let text = text_of(&page);
         let prose: String = text.split("\n```").step_by(2).collect();
         for mentioned in prose.split('`').skip(1).step_by(2).filter(|span| span.starts_with("connect-operator ")) {
             seen += 1;

@@ -1,11 +1,8 @@
 //! `docs/dev-server.md` and `docs/dev-server-control.md`: what the pages say about the dev server, compared with the code.
 
-use std::fmt::Write as _;
+use dev_server::{ActionDefinition, ActionFile, FaultFile, VARIANTS};
 
-use connect_api::routes::OPERATIONS;
-use dev_server::{ActionDefinition, ActionFile, Catalogue, Fault, FaultFile, VARIANTS};
-
-use crate::golden::assert_golden_parts;
+use crate::prelude::*;
 use crate::sources;
 
 const PAGE: &str = include_str!("../../../docs/dev-server.md");

@@ -1,9 +1,8 @@
 //! `scripts/diagrams.js`: the book draws its Mermaid diagrams, and shows their text where it cannot.
 
-use std::path::Path;
-
-use serde_json::json;
 use test_support::chromium::Page;
+
+use crate::prelude::*;
 
 /// The script, relative to the package and to a built book.
 const SCRIPT: &str = "scripts/diagrams.js";
@@ -28,12 +27,11 @@ const PAGE: &str = r#"<!doctype html><html><head><link rel="icon" href="data:,">
 #[tokio::test]
 async fn a_diagram_is_drawn_and_its_text_stays_where_that_is_impossible() {
     let Some(mut page) = Page::start().await else { return };
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let book = tempfile::tempdir().unwrap();
     for folder in ["scripts", "kinds"] {
         std::fs::create_dir(book.path().join(folder)).unwrap();
     }
-    std::fs::copy(root.join(SCRIPT), book.path().join(SCRIPT)).unwrap();
+    std::fs::copy(in_checkout(SCRIPT), book.path().join(SCRIPT)).unwrap();
     std::fs::write(book.path().join("kinds/page.html"), PAGE).unwrap();
     let url = format!("file://{}/kinds/page.html", book.path().display());
     // The page counts as loaded once the scripts that it adds are loaded or have failed.
@@ -54,6 +52,6 @@ async fn shown(page: &mut Page) -> serde_json::Value {
 
 #[test]
 fn the_book_loads_the_script() {
-    let config = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("book.toml")).unwrap();
+    let config = text_of("book.toml");
     assert!(config.contains(&format!("additional-js = [\"{SCRIPT}\"]")), "{config}");
 }

@@ -1,10 +1,8 @@
 //! `docs/metrics.md`: every family of metrics, its type and labels, and the metrics of each resource.
 
-use std::fmt::Write as _;
-
 use connect_operator::metrics::families::ALL;
 
-use crate::golden::assert_golden_parts;
+use crate::prelude::*;
 use crate::seen::resource_metrics::{ResourceMetric, resource_metrics};
 
 #[test]

@@ -1,12 +1,9 @@
 //! `docs/conditions.md`: every reason by its state, with a link to its section of `docs/troubleshooting.md`.
 
-use std::collections::BTreeSet;
-use std::fmt::Write as _;
-
 use connect_operator::operator::reporting::event_reason::EventReason;
-use connect_operator::operator::reporting::reason::{ConditionState, Reason};
+use connect_operator::operator::reporting::reason::ConditionState;
 
-use crate::golden::assert_golden_parts;
+use crate::prelude::*;
 use crate::sources;
 
 /// The page, whose tables say which kind can have which reason.

@@ -1,14 +1,9 @@
 //! The reference in `docs/kinds/`: every field of every kind with its type and its bounds, from the schema that is
 //! installed.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
-
-use connect_operator::crd;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use serde_json::{Value, json};
 
-use crate::golden::assert_golden_parts;
+use crate::prelude::*;
 
 /// The tables of a reference with their columns. Bounds and defaults are of no use in a status.
 const TABLES: [(&str, &str); 2] = [

@@ -1,44 +1,31 @@
 //! `docs/rules.md`: every rule that a comment or a test names is on the page, and every rule has a test.
 
-use std::collections::BTreeSet;
-use std::path::Path;
+use crate::prelude::*;
 
 const PAGE: &str = include_str!("../../../docs/rules.md");
 
 #[test]
 fn every_rule_that_is_named_is_on_the_page_and_every_rule_has_a_test() {
-    let numbers: Vec<u32> = PAGE.lines().filter_map(|line| line.split_once(". ")?.0.parse().ok()).collect();
-    assert!(numbers.is_sorted_by(|one, next| one < next), "rules on the page: {numbers:?}");
-    let listed: BTreeSet<u32> = numbers.into_iter().collect();
+    let listed: Vec<u32> = PAGE.lines().filter_map(|line| line.split_once(". ")?.0.parse().ok()).collect();
+    assert!(listed.is_sorted_by(|one, next| one < next), "rules on the page: {listed:?}");
+    let listed: BTreeSet<u32> = listed.into_iter().collect();
+    // Those in comments (`rule 3`, `rules 17 to 23`), and in names of tests (`fn rule_3_…`).
     let (mut commented, mut tested) = (BTreeSet::new(), BTreeSet::new());
-    for folder in ["src", "crates", "tests"] {
-        read(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &mut commented, &mut tested);
+    for line in files(&["src", "crates", "tests"], &["rs"]).into_iter().map(text_of).collect::<String>().lines() {
+        if let Some(name) = line.trim().trim_start_matches("async ").strip_prefix("fn rule") {
+            tested.extend(numbers(name.trim_start_matches('s').trim_start_matches('_'), '_'));
+            continue;
+        }
+        let words = line.replace("Rule", "rule");
+        for (at, _) in words.match_indices(" rule") {
+            let rest = words[at + " rule".len()..].trim_start_matches('s');
+            commented.extend(numbers(rest.trim_start_matches(' '), ' '));
+        }
     }
     let unknown: Vec<_> = commented.union(&tested).filter(|rule| !listed.contains(rule)).collect();
     assert!(unknown.is_empty(), "named, but not on the page: {unknown:?}");
     let untested: Vec<_> = listed.difference(&tested).copied().collect();
     assert!(untested.is_empty(), "rules that no test names: {untested:?}");
-}
-
-/// Collects the rules that comments (`rule 3`, `rules 17 to 23`) and names of tests (`fn rule_3_…`) name.
-fn read(path: &Path, commented: &mut BTreeSet<u32>, tested: &mut BTreeSet<u32>) {
-    if path.is_dir() {
-        for entry in std::fs::read_dir(path).unwrap() {
-            read(&entry.unwrap().path(), commented, tested);
-        }
-    } else if path.extension().is_some_and(|end| end == "rs") {
-        for line in std::fs::read_to_string(path).unwrap().lines() {
-            if let Some(name) = line.trim().trim_start_matches("async ").strip_prefix("fn rule") {
-                tested.extend(numbers(name.trim_start_matches('s').trim_start_matches('_'), '_'));
-                continue;
-            }
-            let words = line.replace("Rule", "rule");
-            for (at, _) in words.match_indices(" rule") {
-                let rest = words[at + " rule".len()..].trim_start_matches('s');
-                commented.extend(numbers(rest.trim_start_matches(' '), ' '));
-            }
-        }
-    }
 }
 
 /// Returns the numbers with which a text begins: `3`, `17 and 18`, `17, 18 and 19`, `17 to 23`.

@@ -1,14 +1,9 @@
 //! Scopes on pages: only those of the one table (`scopes.rs` of `crates/connect-api`).
 
-use std::collections::BTreeSet;
-use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
-
-use connect_api::routes::OPERATIONS;
 use connect_api::scopes::{MANAGE_PROJECT, Right};
 use dev_server::DESCRIPTION;
 
-use crate::golden::assert_golden_parts;
+use crate::prelude::*;
 
 /// Scopes that only a connector's own API client has, in examples.
 const OF_CONNECTORS: &[&str] = &["manage_orders", "view_products"];
@@ -94,8 +89,8 @@ fn the_page_of_connectproject_names_the_scopes_of_each_right_and_task() {
 fn no_page_names_a_scope_that_the_table_does_not_have() {
     let known: BTreeSet<_> = Right::ALL.iter().flat_map(|right| right.scopes()).chain(OF_CONNECTORS).copied().collect();
     let mut found = 0;
-    for path in pages() {
-        let text = std::fs::read_to_string(root().join(&path)).expect("a text");
+    for path in files(PAGES, &["md", "txt", "yaml", "tpl"]) {
+        let text = text_of(&path);
         let words = text.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
         for scope in words.filter(|word| word.starts_with("manage_") || word.starts_with("view_")) {
             assert!(known.contains(scope), "{}: {scope}", path.display());
@@ -129,23 +124,4 @@ fn operations_need_the_scopes_of_the_dev_servers_description() {
     let specified = |name: &&str| Right::of_operation(name).is_some() && !name.ends_with("Unscoped");
     let known: BTreeSet<_> = OPERATIONS.into_iter().filter(specified).collect();
     assert_eq!(compared, known, "operations with a right, and those that are described");
-}
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-fn pages() -> Vec<PathBuf> {
-    let mut open: Vec<_> = PAGES.iter().map(PathBuf::from).collect();
-    let mut pages = Vec::new();
-    while let Some(path) = open.pop() {
-        if root().join(&path).is_dir() {
-            let entries = std::fs::read_dir(root().join(&path)).expect("a folder");
-            open.extend(entries.map(|entry| path.join(entry.expect("an entry").file_name())));
-        } else if path.extension().is_some_and(|kind| ["md", "txt", "yaml", "tpl"].iter().any(|known| kind == *known)) {
-            pages.push(path);
-        }
-    }
-    pages.sort();
-    pages
 }

@@ -1,9 +1,7 @@
 //! `docs/troubleshooting.md`: a section for each reason, which begins with its state and sentence.
 
-use connect_operator::operator::reporting::reason::Reason;
-
 use super::reasons::{of_kinds, place_beside_ready};
-use crate::golden::assert_golden;
+use crate::prelude::*;
 
 const PAGE: &str = include_str!("../../../docs/troubleshooting.md");
 

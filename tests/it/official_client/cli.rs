@@ -1,16 +1,9 @@
 //! The official command line client.
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
-use std::time::Duration;
-
-use clock::Clock;
-use dev_server::Options;
-use jiff::Timestamp;
 use tokio::process::Command;
 
 use super::{clients, run};
-use crate::described::DevServer;
+use crate::prelude::*;
 
 /// The client, logged in to a dev server with a stopped clock.
 struct Client {

@@ -9,13 +9,11 @@ mod sdk;
 
 use std::fs::File;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
 
 use tokio::process::Command;
 use tokio::sync::OnceCell;
 
-use crate::patience::in_time;
+use crate::prelude::*;
 
 /// Runs a command to its end.
 async fn run(command: &mut Command) -> Output {
@@ -31,7 +29,7 @@ async fn is_there(program: &str) -> bool {
 
 /// Installs the clients, unless that was done before with the same lock file; returns the folder.
 async fn installed() -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients");
+    let source = in_checkout("tests/clients");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("clients");
     let lock = std::fs::read(source.join("package-lock.json")).expect("the lock file is part of the project");
     let mark = folder.join("installed-from.json");

@@ -1,17 +1,10 @@
 //! The official SDK, with its own client for tokens and retries, driven by `tests/clients/sdk.js`.
 
-use std::path::Path;
-use std::process::Stdio;
-
-use clock::Clock;
-use dev_server::{Catalogue, Fault, FaultAnswer, Options};
-use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 use super::clients;
-use crate::described::DevServer;
-use crate::patience::in_time;
+use crate::prelude::*;
 
 /// The SDK in a separate process, which keeps its token between calls.
 struct Sdk {
@@ -27,7 +20,7 @@ impl Sdk {
         let folder = clients().await?;
         let _ = rustls::crypto::ring::default_provider().install_default();
         let server = DevServer::start(options, Clock::system()).await.expect("a port is free");
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/sdk.js");
+        let script = in_checkout("tests/clients/sdk.js");
         let settings = json!({"url": server.url(), "projectKey": "demo", "clientId": client, "clientSecret": "dev-secret",
             "scopes": scopes});
         let mut command = Command::new("node");

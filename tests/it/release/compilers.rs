@@ -2,15 +2,9 @@
 //! them. Scripts replace them.
 
 use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
-use std::process::Command;
 
-use serde_json::{Value, json};
-use tempfile::TempDir;
-use test_support::go_tools::succeed;
-
-use super::{ROOT, VERSION};
+use super::VERSION;
+use crate::prelude::*;
 
 /// What reports its version and where its linker is, like GCC.
 const COMPILER: &str = r#"case $1 in
@@ -32,7 +26,7 @@ fn programs(programs: &[(&str, &str)]) -> TempDir {
 
 /// Returns a script that finds these programs first.
 fn script(name: &str, programs: &Path) -> Command {
-    let mut command = Command::new(Path::new(ROOT).join("scripts").join(name));
+    let mut command = Command::new(in_checkout("scripts").join(name));
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
     command.env("PATH", path);
     command

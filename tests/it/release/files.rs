@@ -1,14 +1,7 @@
 //! The files of a release.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::process::Command;
-
-use serde_json::{Value, json};
-use test_support::go_tools::succeed;
-
-use super::{ROOT, Repository, VERSION, error, git};
-use crate::helm;
+use super::{Repository, VERSION, error, git};
+use crate::prelude::*;
 
 const HOME: &str = "https://github.com/connect-operator/connect-operator";
 const ARCHITECTURES: [&str; 2] = ["amd64", "arm64"];
@@ -77,7 +70,7 @@ fn a_dry_run_makes_every_file_of_a_release() {
     }
     the_chart_is_that_of(&repository);
     for (name, of) in [("crds.yaml", "deploy/base/crds.yaml"), ("install.yaml", "deploy/install.yaml")] {
-        assert_eq!(text(&dist, name), text(Path::new(ROOT), of), "{name}");
+        assert_eq!(text(&dist, name), text_of(of), "{name}");
     }
     let tag = format!("operator/connect-operator:{VERSION}\"");
     assert!(text(&dist, "install.yaml").contains(&tag), "it installs the image of this version");
@@ -175,7 +168,7 @@ fn the_provenance_names_every_file_and_the_commit(repository: &Repository, mut s
     for address in [&build["buildType"], &statement["predicate"]["runDetails"]["builder"]["id"]] {
         let path = address.as_str().and_then(|it| it.strip_prefix(&format!("{HOME}/blob/v{VERSION}/")));
         let file = path.and_then(|path| path.split('#').next()).expect("a file of the repository");
-        assert!(Path::new(ROOT).join(file).is_file(), "{file}");
+        assert!(in_checkout(file).is_file(), "{file}");
     }
 }
 

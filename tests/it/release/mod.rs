@@ -6,11 +6,7 @@ mod files;
 mod refused;
 mod workflow;
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-use tempfile::TempDir;
-use test_support::go_tools::succeed;
+use crate::prelude::*;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
@@ -28,7 +24,7 @@ impl Repository {
         let list = ["-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"];
         let names = String::from_utf8(succeed(Command::new("git").args(list))).unwrap();
         for name in names.split_terminator('\0') {
-            let (from, to) = (Path::new(ROOT).join(name), folder.join(name));
+            let (from, to) = (in_checkout(name), folder.join(name));
             // A file may be deleted in the working tree, but not in the index.
             if from.is_file() {
                 std::fs::create_dir_all(to.parent().unwrap()).unwrap();

@@ -2,13 +2,9 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
-use std::process::{Command, Stdio};
 
-use test_support::go_tools::succeed;
-
-use super::{ROOT, Repository, VERSION, error, git, without_settings};
+use super::{Repository, VERSION, error, git, without_settings};
+use crate::prelude::*;
 
 fn replace(file: &Path, from: &str, to: &str) {
     let text = fs::read_to_string(file).unwrap();
@@ -93,7 +89,7 @@ fn a_dependency_that_is_denied_is_not_released() {
 #[test]
 fn release_notes_are_the_section_of_the_version() {
     let notes = |version: &str, changelog: &str| {
-        let script = Path::new(ROOT).join("scripts/release-notes");
+        let script = in_checkout("scripts/release-notes");
         let mut script = Command::new(script);
         script.args([version, "https://example.com/blob/v1"]);
         let mut child = script.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -1,15 +1,7 @@
 //! The workflows: one runs `.ci/run` for each change, one makes a release on its tag, and one runs `just nightly`, whose commands a page
 //! lists.
 
-use std::path::Path;
-
-use serde_json::{Value, json};
-
-use super::ROOT;
-
-fn read(path: &str) -> String {
-    std::fs::read_to_string(Path::new(ROOT).join(path)).unwrap()
-}
+use crate::prelude::*;
 
 #[test]
 fn each_workflow_calls_its_one_command_and_may_change_nothing() {
@@ -18,7 +10,7 @@ fn each_workflow_calls_its_one_command_and_may_change_nothing() {
         ("release.yml", "scripts/release \"${GITHUB_REF_NAME#v}\""),
         ("nightly.yml", "just nightly"),
     ] {
-        let workflow: Value = serde_saphyr::from_str(&read(&format!(".github/workflows/{file}"))).unwrap();
+        let workflow: Value = yaml_of(format!(".github/workflows/{file}"));
         match file {
             "ci.yml" => assert_eq!(workflow["on"], json!({"push": {"branches": ["main"]}, "pull_request": {}})),
             "release.yml" => assert_eq!(workflow["on"], json!({"push": {"tags": ["v*"]}})),
@@ -45,7 +37,7 @@ fn commands(justfile: &str, recipe: &str) -> Vec<String> {
 
 #[test]
 fn the_nightly_run_makes_a_release_and_the_book() {
-    let commands = commands(&read("justfile"), "nightly");
+    let commands = commands(&text_of("justfile"), "nightly");
     for needed in ["scripts/release --dry-run", "scripts/book"] {
         assert!(commands.iter().any(|command| command == needed), "{needed}");
     }

@@ -1,27 +1,19 @@
 //! One cell: an operation meets a fault, once, over a real socket. It records how the operator reacts, and what
 //! follows.
 
-use std::time::Duration;
-
-use clock::{Clock, between};
-use connect_api::api::{ConnectApi, PageRequest, Selector};
-use connect_api::model::DeploymentStatus;
-use connect_api::{ApiError, http::HttpConnect};
+use clock::between;
 use connect_operator::operator::deployment::act;
 use connect_operator::operator::deployment::decide::{AppliedResponse, Outcome, Response};
 use connect_operator::operator::deployment::persisted::{OperationState, OperationType};
 use connect_operator::operator::deployment::status;
-use connect_operator::operator::remote::{Outage, OutageKind};
+use connect_operator::operator::remote::Outage;
 use connect_operator::operator::reporting::problem;
-use connect_operator::operator::reporting::reason::Reason;
-use dev_server::{Fault as Wrong, FaultAnswer, Options};
+use dev_server::Fault as Wrong;
 use futures::FutureExt as _;
-use jiff::Timestamp;
-use tokio::net::TcpListener;
 
 use super::desk::{Desk, START, Turn, at_a_standstill};
 use super::faults::{Fault, How};
-use crate::described::DevServer;
+use crate::prelude::*;
 
 /// Everything that the operator calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

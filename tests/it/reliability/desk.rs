@@ -1,19 +1,11 @@
 //! One resource as its controller handles it, with the real client over real sockets, the circuit breaker of its
 //! project, `decide` and `act`, but without a cluster: the persisted state is kept here.
 
-use std::collections::BTreeMap;
-use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::pin::pin;
-use std::sync::Arc;
-use std::time::Duration;
 
-use clock::{Clock, between};
-use connect_api::client_context::ClientContext;
-use connect_api::http::{self, HttpConnect, Limits};
-use connect_api::model::Deployment;
-use connect_api::{ApiError, CommerceApi, ConnectApi, Rate, Selector};
-use connect_operator::crd::ConnectorDeployment;
+use clock::between;
+use connect_api::CommerceApi;
+use connect_api::http::{self, Limits};
 use connect_operator::crd::shared::RemoteIdentity;
 use connect_operator::metrics::Metrics;
 use connect_operator::operator::cluster::queue::backoff;
@@ -33,20 +25,13 @@ use connect_operator::operator::deployment::value_from::Content;
 use connect_operator::operator::object_ref::ObjectRef;
 use connect_operator::operator::remote::{ConnectFactory, Connection, Outage, Remote, Remotes, Settings};
 use connect_operator::operator::values::digest::DigestKey;
-use dev_server::Options;
-use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use secrecy::SecretSlice;
-use serde_json::json;
-use tempfile::TempDir;
-use tokio::net::TcpListener;
 use tokio::sync::mpsc::unbounded_channel;
 
 use super::faults::{Fault, How};
 use crate::addresses;
-use crate::client::remote::settings;
-use crate::described::DevServer;
 use crate::patience::brief;
+use crate::prelude::*;
 
 /// When every test begins.
 pub(super) const START: &str = "2026-01-01T00:00:00Z";

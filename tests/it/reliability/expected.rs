@@ -1,17 +1,13 @@
 //! The expected result of each fault at each operation: the design's reactions, written by hand and not derived from
 //! the code.
 
-use std::time::Duration;
-
-use connect_operator::operator::remote::OutageKind;
-use connect_operator::operator::reporting::reason::Reason;
-
 use super::cells::{Cell, Closed, Knows, Operation, Pause};
 use super::faults::ReportedState::{
     Absent, AbsentPerhaps, Away, Broken, Conflict, Credentials, Fine, Fix, FixPerhaps, Forbidden, NotThere, Open,
     Passing, Taken, Throttled, Unreadable,
 };
 use super::faults::{Fault, Happened, ReportedState};
+use crate::prelude::*;
 
 /// A temporary state is read again after this time, doubling to a minute.
 const SOON: Duration = Duration::from_secs(5);

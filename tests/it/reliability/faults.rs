@@ -1,11 +1,7 @@
 //! Everything that can go wrong with a call, and its meaning by contract sections 8 and 13: the table from which the
 //! expectations are derived. It does not use the operator's own interpretation.
 
-use connect_operator::operator::reporting::reason::Reason;
-use dev_server::{Fault as Wrong, FaultAnswer, FaultEffect};
-use serde_json::{Value, json};
-
-use crate::described::DevServer;
+use dev_server::{Fault as Wrong, FaultEffect};
 
 /// What a fault reports about an operation of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +73,8 @@ use ReportedState::{
     Absent, AbsentPerhaps, Away, Broken, Conflict, Credentials, Fine, Fix, FixPerhaps, Forbidden, NotThere, Open,
     Passing, Taken, Throttled, Unreadable,
 };
+
+use crate::prelude::*;
 
 /// Nothing happened, and what was sent has to change.
 const REJECTED: ReportedState = Fix(Reason::RequestRejected);

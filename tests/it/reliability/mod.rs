@@ -18,8 +18,8 @@ use futures::{StreamExt as _, stream};
 use self::cells::{Cell, Operation, cell};
 use self::expected::expected;
 use self::faults::{CODES, Fault, How, all};
-use crate::golden::assert_golden_parts;
-use crate::patience::in_time;
+
+use crate::prelude::*;
 
 /// Number of cells at once.
 const QUICK_AT_ONCE: usize = 16;

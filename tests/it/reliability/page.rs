@@ -1,13 +1,9 @@
 //! The tables of `docs/reliability.md`, generated from the results.
 
-use std::fmt::Write as _;
-use std::time::Duration;
-
-use connect_operator::operator::remote::OutageKind;
-
 use super::Met;
 use super::cells::{Cell, Closed, Knows, Operation, Pause};
 use super::faults::Fault;
+use crate::prelude::*;
 
 /// Operations with the same results, and their name in a cell that compares them with others.
 type Compared = (&'static str, &'static [Operation]);

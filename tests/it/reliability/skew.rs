@@ -1,14 +1,12 @@
 //! Clocks of the operator and of the service that differ by an hour. A `Retry-After` with a date is one of the `faults`;
 //! clocks of two leaders have a table beside `decide`.
 
-use std::time::Duration;
-
-use clock::{Clock, later};
+use clock::later;
 use connect_operator::operator::deployment::persisted::OperationType;
-use jiff::Timestamp;
 
 use super::cells::happened_once;
 use super::desk::{Desk, START, TOKEN_LIFETIME, at_a_standstill};
+use crate::prelude::*;
 
 const HOUR: Duration = Duration::from_hours(1);
 

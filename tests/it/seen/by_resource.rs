@@ -1,11 +1,10 @@
 //! The alerts of resources fire for the states that need somebody, and name the resource.
 
-use std::collections::BTreeMap;
-
-use connect_operator::operator::reporting::reason::{ConditionState, Reason};
+use connect_operator::operator::reporting::reason::ConditionState;
 
 use super::queries::alerts_of;
 use crate::documentation::reasons::{looks, of_kinds};
+use crate::prelude::*;
 
 /// Whether a selector of a query, such as `name{label="value"}`, selects a metric.
 fn selects(selector: &str, (metric, labels): &Series) -> bool {

@@ -1,8 +1,7 @@
 //! `run` on machines that have addresses of one family only: network namespaces, which need root and the programs
 //! `unshare` and `ip`. Without them the test is skipped with a notice.
 
-use std::process::{Command, Stdio};
-
+use crate::prelude::*;
 use crate::repeated_options::KUBECONFIG;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_connect-operator");

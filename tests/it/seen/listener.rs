@@ -1,18 +1,14 @@
 //! The listener, over real HTTP: what it answers, and that no client can block it.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
-
 use connect_operator::cli::run::health::{Health, Stage};
 use connect_operator::cli::run::listen::{Addresses, Listening, listen};
 use connect_operator::metrics::Metrics;
 use connect_operator::operator::cluster::initial_lists::{InitialLists, List};
 use connect_operator::operator::object_ref::Kind;
-use jiff::Timestamp;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 
-use crate::patience::in_time;
+use crate::prelude::*;
 
 struct Bench {
     lists: Arc<InitialLists>,

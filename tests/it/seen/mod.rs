@@ -8,9 +8,9 @@ mod promtool;
 mod queries;
 pub(crate) mod resource_metrics;
 
-use std::path::{Path, PathBuf};
+use crate::prelude::*;
 
 /// Returns the path of a file of the chart.
 fn chart(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("charts/connect-operator/files").join(name)
+    in_checkout(CHART).join("files").join(name)
 }

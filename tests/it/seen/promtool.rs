@@ -1,9 +1,7 @@
 //! The alerts, tested with Prometheus' own tool: their rules, and when they fire.
 
-use std::path::Path;
-use std::process::Command;
-
 use super::chart;
+use crate::prelude::*;
 
 /// The files with alerts; each has a file with tests.
 const FILES: [&str; 2] = ["alerts.yaml", "alerts-by-resource.yaml"];
@@ -24,11 +22,10 @@ fn promtool(arguments: &[&str]) {
 
 #[test]
 fn each_alert_is_valid_fires_when_it_should_and_is_silent_when_it_should() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/alerts");
+    let folder = in_checkout("tests/fixtures/alerts");
     for file in FILES {
         let tests = folder.join(file.replace(".yaml", "-test.yaml"));
-        let text = std::fs::read_to_string(&tests).unwrap();
-        let rules = std::fs::read_to_string(chart(file)).unwrap();
+        let (text, rules) = (text_of(&tests), text_of(chart(file)));
         for name in rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")) {
             assert!(text.contains(&format!("name: {name}")), "{file}: {name} has no test");
         }

@@ -1,14 +1,12 @@
 //! Each metric and label in alerts and dashboard is served by the operator, or by kube-state-metrics with the
 //! configuration of the chart; and each alert has its runbook.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use connect_operator::metrics::families::{ALL, Description};
 use prometheus_client::metrics::MetricType;
-use serde_json::Value;
 
 use super::chart;
 use super::resource_metrics::{KIND, resource_metrics};
+use crate::prelude::*;
 
 /// Labels that scraping adds, and that of the bounds of a histogram.
 const OTHER_LABELS: &[&str] = &["job", "instance", "namespace", "le"];
@@ -62,8 +60,7 @@ fn alerts() -> Vec<Value> {
 
 /// Returns the alerts of a file of the chart, with expression and annotations.
 pub(super) fn alerts_of(file: &str) -> Vec<Value> {
-    let text = std::fs::read_to_string(chart(file)).unwrap();
-    let file: Value = serde_saphyr::from_str(&text).expect("YAML");
+    let file = yaml_of(chart(file));
     let groups = file["groups"].as_array().expect("groups");
     groups.iter().flat_map(|group| group["rules"].as_array().expect("rules").clone()).collect()
 }
@@ -97,8 +94,7 @@ fn alerts_use_served_metrics_and_each_has_all_annotations_and_a_runbook() {
 
 #[test]
 fn the_dashboard_uses_served_metrics_and_shows_every_family() {
-    let text = std::fs::read_to_string(chart("dashboard.json")).unwrap();
-    let dashboard: Value = serde_json::from_str(&text).expect("JSON");
+    let dashboard = yaml_of(chart("dashboard.json"));
     let mut ids = BTreeSet::new();
     let mut shown = BTreeSet::new();
     for panel in dashboard["panels"].as_array().expect("panels") {

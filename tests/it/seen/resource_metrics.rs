@@ -1,13 +1,8 @@
 //! The metrics of each resource: the configuration of kube-state-metrics, compared with the CRDs. Next:
 //! `tests/apiserver/seen/kube_state_metrics.rs` for the real program.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use connect_operator::crd;
-use connect_operator::names;
-use serde_json::Value;
-
 use super::chart;
+use crate::prelude::*;
 
 /// Label that kube-state-metrics adds.
 pub(super) const KIND: &str = "customresource_kind";
@@ -39,7 +34,7 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
 }
 
 fn configuration() -> Value {
-    serde_saphyr::from_str(&std::fs::read_to_string(chart("kube-state-metrics.yaml")).unwrap()).expect("YAML")
+    yaml_of(chart("kube-state-metrics.yaml"))
 }
 
 /// Returns the configured metrics.

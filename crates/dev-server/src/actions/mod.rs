@@ -147,21 +147,3 @@ fn text_answer(status: StatusCode, text: String) -> Response {
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     response
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_reset_removes_the_carts() {
-        let actions = Actions::new(ActionFile::default(), Some(1));
-        let id = {
-            let mut state = actions.state();
-            let State { ids, carts } = &mut *state;
-            carts.of(None, "EUR", ids).id.clone()
-        };
-        assert!(actions.state().carts.has(&id));
-        actions.reset();
-        assert!(!actions.state().carts.has(&id));
-    }
-}

@@ -50,10 +50,8 @@ inheritAs:
     let defaults: Vec<_> = service.standard_configuration.iter().map(|key| key.default.as_deref()).collect();
     assert_eq!(defaults, [Some("europe-west1.gcp"), Some("0"), None]);
     assert!(service.secured_configuration[0].required);
-    assert_eq!(
-        (connector.schedules["nightly"].as_str(), connector.endpoints["events"].as_str()),
-        ("*/5 * * * *", "a/b")
-    );
+    assert_eq!(connector.schedules["nightly"].as_str(), "*/5 * * * *");
+    assert_eq!(connector.endpoints["events"].as_str(), "a/b");
     assert_eq!(connector.retry_policies["events"].max_attempts, Some(5));
     assert_eq!(connector.scripts, Scripts::Succeed);
     let global = connector.global_configuration.expect("it is inherited");

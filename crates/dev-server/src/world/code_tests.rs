@@ -156,15 +156,12 @@ fn topics_schedules_and_api_clients_are_those_of_the_connector() {
 
 #[test]
 fn duplicates_and_conflicts_name_the_value_in_conflict() {
-    let mut stage = Stage::new(&[]);
-    let id = stage.live("tax");
+    let (mut stage, id) = Stage::with_live();
     let draft = draft("tax", &[], "token");
     let refusal = stage.world.create("demo", &draft, true, stage.now).expect_err("the key is taken");
     assert_eq!(refusal.codes(), ["DuplicateField"]);
-    assert_eq!(
-        (&refusal.errors[0].more["field"], &refusal.errors[0].more["duplicateValue"]),
-        (&json!("key"), &json!("tax"))
-    );
+    assert_eq!(refusal.errors[0].more["field"], json!("key"));
+    assert_eq!(refusal.errors[0].more["duplicateValue"], json!("tax"));
     stage.world.create("demo-production", &draft, true, stage.now).expect("keys are unique in a project");
 
     let by_id = Selector::Id(id);
@@ -188,8 +185,7 @@ fn an_invalid_redeploy_is_refused_and_changes_nothing() {
         ("unknown key", of("service A=a"), "DeploymentUnknownApplicationConfigurationKey"),
         ("unknown global key", global, "DeploymentUnknownGlobalConfigurationKey"),
     ] {
-        let mut stage = Stage::new(&[]);
-        let id = stage.live("tax");
+        let (mut stage, id) = Stage::with_live();
         let refusal = stage.redeploy(&id, &action).expect_err(case);
         assert_eq!(refusal.codes(), [code], "{case}");
         let read = stage.read(&id).expect(case);
@@ -248,8 +244,7 @@ fn retry_policies_are_checked_kept_and_shown() {
 #[test]
 fn moving_to_a_newer_connector_can_fail() {
     let update = || RedeployAction { update_connector: true, ..Default::default() };
-    let mut stage = Stage::new(&[]);
-    let id = stage.live("tax");
+    let (mut stage, id) = Stage::with_live();
     let narrow = |connector: &mut ConnectorDefinition| connector.supported_regions = vec!["us-central1.gcp".into()];
     stage.world.raise_connector("demo-connector", false, narrow).expect("it exists");
     let refusal = stage.redeploy(&id, &update()).expect_err("not in this region");
@@ -274,8 +269,7 @@ fn moving_to_a_newer_connector_can_fail() {
 
 #[test]
 fn logs_are_paged_and_invalid_queries_have_codes() {
-    let mut stage = Stage::new(&[]);
-    let id = stage.live("tax");
+    let (mut stage, id) = Stage::with_live();
     for number in 0..30 {
         let text = format!("line {number}");
         stage

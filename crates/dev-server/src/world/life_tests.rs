@@ -24,6 +24,13 @@ impl Stage {
         Self { world: World::new(Catalogue::built_in(), variant, LASTS, Some(7)), now: Timestamp::UNIX_EPOCH }
     }
 
+    /// Returns one with a live deployment, and the id of that.
+    pub(super) fn with_live() -> (Self, String) {
+        let mut stage = Self::new(&[]);
+        let id = stage.live("tax");
+        (stage, id)
+    }
+
     pub(super) fn create(&mut self, draft: &DeploymentDraft) -> Deployment {
         self.world.create("demo", draft, true, self.now).expect("the draft is valid")
     }
@@ -120,8 +127,7 @@ fn details_of_a_new_deployment_may_be_empty_until_its_build_ends() {
 
 #[test]
 fn a_failed_redeploy_keeps_the_address_and_a_new_deployment_gets_another() {
-    let mut stage = Stage::new(&[]);
-    let id = stage.live("tax");
+    let (mut stage, id) = Stage::with_live();
     let url = stage.read(&id).expect("it exists").applications[0].url.clone();
     assert!(url.is_some());
     stage.redeploy(&id, &values(&[("LOG_LEVEL", "loud")], "token")).expect("it is idle");
@@ -136,8 +142,7 @@ fn a_failed_redeploy_keeps_the_address_and_a_new_deployment_gets_another() {
 
 #[test]
 fn a_rollback_by_others_restores_the_values_and_connector_of_the_earlier_revision() {
-    let mut stage = Stage::new(&[]);
-    let id = stage.live("tax");
+    let (mut stage, id) = Stage::with_live();
     let refused = stage.world.rollback_elsewhere(&id, stage.now).expect_err("nothing was live before");
     assert_eq!(refused.codes(), ["DeploymentRollbackNotAllowed"]);
     stage.world.raise_connector("demo-connector", false, |_| {}).expect("it is known");
@@ -194,8 +199,7 @@ fn redeploy_is_refused_while_busy_and_allowed_otherwise() {
         (Deploying, Some("Already deploying.")),
         (Undeploying, Some("Already undeploying.")),
     ] {
-        let mut stage = Stage::new(&[]);
-        let id = stage.live("tax");
+        let (mut stage, id) = Stage::with_live();
         stage.world.set_status(&id, status.clone(), stage.now).expect("it exists");
         let answer = stage.redeploy(&id, &RedeployAction::default());
         match text {
@@ -233,8 +237,7 @@ fn delete_undeploys_from_every_status_unless_busy_ones_are_refused() {
 
 #[test]
 fn undeploying_removes_the_deployment_or_ends_as_undeploy_failed() {
-    let mut stage = Stage::new(&[]);
-    let id = stage.live("tax");
+    let (mut stage, id) = Stage::with_live();
     stage.world.fail_undeploy(&id, stage.now).expect("it exists");
     assert_eq!(stage.undeploy(&id).expect("accepted").version, 2);
     stage.step(LASTS / 4);
@@ -250,8 +253,7 @@ fn undeploying_removes_the_deployment_or_ends_as_undeploy_failed() {
 
 #[test]
 fn values_stay_where_none_are_sent_and_scripts_are_skipped_where_asked() {
-    let mut stage = Stage::new(&[]);
-    let id = stage.live("tax");
+    let (mut stage, id) = Stage::with_live();
     stage.redeploy(&id, &RedeployAction::default()).expect("it is idle");
     assert_eq!(stage.world.secured_is(&id, Some("service"), "API_TOKEN", "token"), Some(true));
     stage.step(LASTS);

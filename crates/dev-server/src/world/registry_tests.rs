@@ -15,8 +15,7 @@ fn update() -> RedeployAction {
 
 #[test]
 fn a_redeploy_moves_to_the_newest_version_of_its_own_connector_that_the_project_may_use() {
-    let mut stage = Stage::new(&[]);
-    let id = stage.live("tax");
+    let (mut stage, id) = Stage::with_live();
     for (case, key, private, expected) in [
         ("a newer version", "demo-connector", false, 2),
         ("one of another connector", "demo-pipeline", false, 2),

@@ -4,7 +4,6 @@
 use super::{ArgoCd, IN_BACKGROUND, health_of, is_requested, sync_of, syncs_of};
 use crate::gitops::slow_shop::{DEPLOYMENT_FILE, FOLDER, SlowShop, deletion_of};
 use crate::prelude::*;
-use crate::rules::is_accepted;
 
 const EXAMPLE: &str = include_str!("../../../../examples/argocd/resources.yaml");
 

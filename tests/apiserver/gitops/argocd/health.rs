@@ -1,17 +1,12 @@
 //! What Argo CD shows: the health check of `examples/argocd/`, run by the Lua interpreter of Argo CD.
 
-use std::collections::BTreeMap;
-
-use connect_operator::crd;
 use connect_operator::operator::reporting::reason::ConditionState;
-use serde_json::{Value, json};
 use test_support::gitops::is_requested;
 
 use super::TOOL;
 use crate::gitops::states::{self, Means};
 use crate::gitops::{self, ToolStatus};
-use crate::go_tools;
-use crate::manifests::documents;
+use crate::prelude::*;
 
 /// The check, as one file.
 const SCRIPT: &str = include_str!("../../../../examples/argocd/health.lua");

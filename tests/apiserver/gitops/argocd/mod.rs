@@ -6,22 +6,14 @@ pub(super) mod health;
 
 use std::ffi::OsString;
 use std::fs::Permissions;
-use std::net::SocketAddr;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::PermissionsExt as _;
 
-use connect_operator::crd;
-use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::api::{ApiResource, GroupVersionKind};
 use test_support::git_repository::{BRANCH, Repository};
 use test_support::gitops::{folder_of, is_requested};
-use tokio::net::TcpStream;
-use tokio::process::Command;
 
 use super::processes::{Processes, install_definitions, version_of};
-use crate::addresses;
-use crate::manifests::documents;
 use crate::prelude::*;
-use crate::{go_tools, helm};
 
 const TOOL: &str = "argo-cd";
 const MODULE: &str = "github.com/argoproj/argo-cd/v3";
@@ -222,7 +214,7 @@ async fn until_listening(address: SocketAddr) {
 
 #[test]
 fn the_page_has_the_version_of_argo_cd() {
-    let page = std::fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("docs/gitops.md")).unwrap();
+    let page = text_of("docs/gitops.md");
     let version = format!("Argo CD {}", version_of(TOOL, MODULE));
     assert!(page.contains(&version), "docs/gitops.md: {version}");
 }

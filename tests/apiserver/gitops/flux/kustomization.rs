@@ -1,13 +1,10 @@
 //! A `Kustomization` with `wait: true` that contains a ConnectProject and a ConnectorDeployment, from its first commit to
 //! its deletion.
 
-use connect_operator::crd;
-
 use super::{Flux, INTERVAL, NAME as KUSTOMIZATION, condition, is_requested};
 use crate::gitops::slow_shop::{DEPLOYMENT_FILE, FOLDER, SlowShop, deletion_of};
 use crate::patience::brief;
 use crate::prelude::*;
-use crate::rules::is_accepted;
 
 const KIND: &str = "Kustomization";
 
@@ -87,15 +84,19 @@ impl Setup {
         self.flux.until(KIND, "the Kustomization waits", is).await;
     }
 
+    async fn goes_live(&self, revision: &str) {
+        self.until_waiting(revision).await;
+        self.slow.finish();
+        self.until_ready(revision).await;
+    }
+
     async fn is_ready_after_the_deployment(&self) {
         let files = self.slow.files("info");
         let files = files.each_ref().map(|(name, content)| (*name, Some(content.as_str())));
         let revision = self.flux.commit(&files).await;
         self.flux.apply_source().await;
         self.apply(&short_timeout()).await;
-        self.until_waiting(&revision).await;
-        self.slow.finish();
-        self.until_ready(&revision).await;
+        self.goes_live(&revision).await;
         self.slow.assert_live().await;
         assert_eq!(self.slow.shop.sent(), [1, 0, 0]);
     }
@@ -103,10 +104,7 @@ impl Setup {
     /// A commit causes one redeploy, and a reconcile without a commit none; the fields of Flux and of the operator are
     /// apart.
     async fn applies_a_commit_once(&self) {
-        let revision = self.publish("debug").await;
-        self.until_waiting(&revision).await;
-        self.slow.finish();
-        self.until_ready(&revision).await;
+        self.goes_live(&self.publish("debug").await).await;
         let live = self.slow.assert_live().await;
         assert_eq!(json!(live.spec.configurations)[0]["standardConfiguration"][0]["value"], "debug");
         self.flux.reconcile(KIND, "without-a-commit").await;
@@ -132,10 +130,7 @@ impl Setup {
         let (_, reason, message) = condition(&deployment, names::STALLED);
         assert!(reason == "RedeployFailed" && message.contains("The port is taken"), "{reason}: {message}");
 
-        let revision = self.publish("error").await;
-        self.until_waiting(&revision).await;
-        self.slow.finish();
-        self.until_ready(&revision).await;
+        self.goes_live(&self.publish("error").await).await;
         self.slow.assert_live().await;
         assert_eq!(self.slow.shop.sent(), [1, 3, 0]);
     }
@@ -150,10 +145,7 @@ impl Setup {
     }
 
     async fn deletes_the_project_after_its_deployment(&self) {
-        let revision = self.publish("info").await;
-        self.until_waiting(&revision).await;
-        self.slow.finish();
-        self.until_ready(&revision).await;
+        self.goes_live(&self.publish("info").await).await;
         let project = deletion_of(self.slow.shop.api::<ConnectProject>(), PROJECT).await;
         let deployment = deletion_of(self.slow.shop.api::<ConnectorDeployment>(), NAME).await;
         self.flux.api(KIND).delete(KUSTOMIZATION, &DeleteParams::default()).await.unwrap();

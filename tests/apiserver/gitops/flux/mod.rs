@@ -3,15 +3,12 @@
 
 mod kustomization;
 
-use std::path::Path;
-
-use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::api::{ApiResource, GroupVersionKind};
 use test_support::git_repository::{BRANCH, Repository};
 use test_support::gitops::{FLUX, flux, flux_definitions, flux_module, flux_program, is_requested};
 
 use super::processes::{Processes, install_definitions, version_of};
 use super::slow_shop::condition;
-use crate::addresses;
 use crate::prelude::*;
 
 /// The annotation that requests a reconcile, as `flux reconcile` does.
@@ -118,7 +115,7 @@ fn resource(kind: &str) -> ApiResource {
 
 #[test]
 fn the_page_has_the_versions_of_the_controllers() {
-    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/gitops.md")).unwrap();
+    let page = text_of("docs/gitops.md");
     for controller in FLUX {
         let version = version_of(&format!("flux/{controller}"), &flux_module(controller));
         assert!(page.contains(&format!("{controller} {version}")), "docs/gitops.md: {controller} {version}");

@@ -6,12 +6,11 @@
 
 mod http;
 
-use std::path::Path;
-
-use dev_server::{Catalogue, PlannedOutcome};
+use dev_server::PlannedOutcome;
 use test_support::chromium::Page;
 
 use super::*;
+use crate::prelude::*;
 
 /// Returns a page that shows the console of a new dev server on a stepped clock.
 async fn opened(options: Options) -> Option<(Caller, Page)> {
@@ -223,7 +222,7 @@ async fn the_page_can_be_read_in_light_and_dark_on_small_screens_and_by_screen_r
         let file = format!("{}/console-{scheme}.png", env!("CARGO_TARGET_TMPDIR"));
         std::fs::write(file, &picture).expect("the target folder can be written");
         if scheme == "light" && std::env::var_os("UPDATE_PICTURES").is_some() {
-            let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/images/console.png");
+            let file = in_checkout("docs/images/console.png");
             std::fs::write(file, &picture).expect("the folder can be written");
         }
     }

@@ -257,6 +257,7 @@ impl Action {
             (None, Some(_)) => {
                 return Err(bad("calls of this kind have no page path: leave it out, or choose the preset Frontastic"));
             }
+            (Some(_), Some(path)) if !path.starts_with('/') => return Err(bad("the page path must start with `/`")),
             (Some(name), Some(path)) => {
                 headers.insert(HeaderName::from_static(name), plain("page path", path)?);
             }

@@ -125,6 +125,7 @@ fn what_a_header_cannot_carry_is_refused_with_its_name() {
         ("two lines", Preset::SERVICE, |it| it.locale = "en\r\nx: y".into(), "the locale is empty or"),
         ("letters", Preset::SERVICE, |it| it.extension_version = "größer".into(), "the extension version is empty or"),
         ("a page", Preset::SERVICE, |it| it.page_path = Some("/".into()), "calls of this kind have no page path"),
+        ("no path", Preset::FRONTASTIC, |it| it.page_path = Some("cart".into()), "the page path must start"),
         ("a path", Preset::FRONTASTIC, |it| it.page_path = Some("/tür".into()), "the page path is empty or"),
     ];
     for (case, preset, change, expected) in rows {

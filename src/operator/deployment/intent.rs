@@ -94,7 +94,11 @@ pub fn target(object: &ConnectorDeployment, staged: Option<&StagedConnector>) ->
     match (&connector.key, &connector.id, &connector.staged_ref) {
         (Some(key), _, _) => Ok(named(Selector::Key(key.clone()))),
         (None, Some(id), _) => Ok(named(Selector::Id(id.clone()))),
-        (None, None, reference) => staged_target(object, reference.as_ref().map_or("", |it| &it.name), staged),
+        (None, None, Some(reference)) => staged_target(object, &reference.name, staged),
+        // The schema refuses this, but a plan of files alone evaluates no rules of it.
+        (None, None, None) => {
+            Err(ConditionUpdate::new(Reason::ConfigurationInvalid, "connector has neither key, id nor stagedRef"))
+        }
     }
 }
 

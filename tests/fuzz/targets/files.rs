@@ -9,6 +9,7 @@ use connect_operator::crd::{
     AllowedNamespaces, ClusterConnectProject, ConnectProject, ConnectorDeployment, NamespacesFrom,
 };
 use dev_server::{Catalogue, FaultFile, Specification, Variant, parse_duration};
+use kube::core::{Selector, SelectorExt as _};
 use url::Host;
 
 /// A file in YAML or JSON.
@@ -40,7 +41,8 @@ fn check_allowed(allowed: &AllowedNamespaces) {
     let from = |from| allowed.from == from;
     for name in allowed.names.iter().map(String::as_str).chain(["shop"]) {
         let named = from(NamespacesFrom::Names) && allowed.names.iter().any(|it| it == name);
-        let selected = allowed.selector.as_ref().is_some_and(|selector| selector.matches(&labels));
+        let selected = allowed.selector.clone().and_then(|selector| Selector::try_from(selector).ok());
+        let selected = selected.is_some_and(|selector| !selector.selects_all() && selector.matches(&labels));
         let selected = from(NamespacesFrom::Selector) && selected;
         assert_eq!(allowed.allow(name, None), named || from(NamespacesFrom::All), "{allowed:?}");
         assert_eq!(allowed.allow(name, Some(&labels)), named || selected || from(NamespacesFrom::All), "{allowed:?}");

@@ -145,7 +145,7 @@ pub struct SecuredValue {
     /// Key that the connector declares; 256 characters at most. Example: API_TOKEN.
     #[schemars(length(min = 1, max = 256))]
     pub key: String,
-    /// Source of the value.
+    /// Source of the value. A secured value cannot be given here as text: put it into a Secret.
     pub value_from: SecuredValueSource,
 }
 

@@ -51,8 +51,10 @@ pub(super) async fn keep<P: ProjectObject>(
     object: &P,
     original: &Secret,
 ) -> Result<Option<ConditionUpdate>, kube::Error> {
-    let Err(error) = write(context, object, original).await else { return Ok(None) };
-    let Some(status) = refusal::definite(Access::Write, &error) else { return Err(error) };
+    let status = match write(context, object, original).await {
+        Err(kube::Error::Api(status)) if refusal::is_definite(Access::Write, &status) => status,
+        written => return written.map(|()| None),
+    };
     let message = format!(
         "No copy of the credentials can be kept in the Secret {}, so deployments could not be taken down after this \
          namespace was deleted: let the operator get, create, patch and delete Secrets in the namespace {} ({}). {}",

@@ -67,10 +67,10 @@ pub(super) async fn credentials<P: ProjectObject>(context: &Context, object: &P)
             Err(condition) => condition.message,
         },
         Ok(None) => format!("there is no copy of it: create the Secret {place}, with the same keys"),
-        Err(error) => match refusal::definite(Access::Read, &error) {
-            Some(status) => format!("its copy {place} cannot be read: {}", status.message),
-            None => return Err(error),
-        },
+        Err(kube::Error::Api(status)) if refusal::is_definite(Access::Read, &status) => {
+            format!("its copy {place} cannot be read: {}", status.message)
+        }
+        Err(error) => return Err(error),
     };
     Ok(Credentials::Lost(ConditionUpdate::new(missing.reason, format!("{}, and {why}", missing.message))))
 }

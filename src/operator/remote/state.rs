@@ -231,7 +231,10 @@ impl Remote {
         let now = self.clock.now();
         self.change(|state| match error {
             None => state.circuit_breaker.succeeded(permit),
-            Some(error) => state.circuit_breaker.failed(permit, error, now, &mut state.jitter),
+            Some(error) => {
+                state.circuit_breaker.failed(permit, error, now, &mut state.jitter);
+                self.log_pause(state);
+            }
         });
     }
 
@@ -259,9 +262,19 @@ impl Remote {
         match state.circuit_breaker.health() {
             Health::Unknown => {}
             Health::Good { .. } => tracing::info!(%project, "the remote project answers"),
-            Health::Failing(Outage { kind, error, until, .. }) => {
+            Health::Failing(Outage { kind, error, until }) => {
                 tracing::warn!(%project, ?kind, %error, %until, "the remote project is not usable");
             }
+        }
+    }
+
+    /// Logs a pause that no condition reports, because it is short.
+    fn log_pause(&self, state: &RemoteState) {
+        let breaker = &state.circuit_breaker;
+        if let (Some(outage), Health::Good { .. }) = (breaker.outage(), breaker.health()) {
+            let Outage { kind, error, until } = outage;
+            let project = &self.settings.project_key;
+            tracing::debug!(%project, outage = ?kind, %error, %until, "the calls of the remote project pause");
         }
     }
 

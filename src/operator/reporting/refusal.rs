@@ -42,7 +42,7 @@ pub fn definite(access: Access, error: &kube::Error) -> Option<&Status> {
 }
 
 /// Whether the same request would be refused again, until a user changes something.
-fn is_definite(access: Access, status: &Status) -> bool {
+pub fn is_definite(access: Access, status: &Status) -> bool {
     match status.code {
         // Changed meanwhile, or the API server is busy.
         408 | 409 | 410 | 429 => false,

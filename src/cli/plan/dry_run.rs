@@ -171,6 +171,26 @@ mod tests {
     }
 
     #[test]
+    fn fields_that_only_the_last_applied_manifest_had_are_removed() {
+        for (case, last, now, before, expected) in [
+            ("the same", json!({"a": 1}), json!({"a": 1}), json!({"a": 1, "b": 2}), json!({"a": 1, "b": 2})),
+            ("removed", json!({"a": 1, "c": 1}), json!({"a": 1}), json!({"a": 1, "c": 1}), json!({"a": 1})),
+            (
+                "deep",
+                json!({"s": {"x": 1, "y": [1]}}),
+                json!({"s": {"y": [2]}}),
+                json!({"s": {"x": 1, "y": [1], "z": 1}}),
+                json!({"s": {"y": [2], "z": 1}}),
+            ),
+            ("never applied", json!(null), json!({"a": 2}), json!({"a": 1, "b": 1}), json!({"a": 2, "b": 1})),
+        ] {
+            let mut after = before;
+            json_patch::merge(&mut after, &three_way(&last, &now));
+            assert_eq!(after, expected, "{case}");
+        }
+    }
+
+    #[test]
     fn the_manager_that_applied_is_found_in_managed_fields() {
         let entry = |manager: &str, operation: &str, time: &str| json!({"manager": manager, "operation": operation, "time": time});
         let object = |entries: Vec<Value>| json!({"metadata": {"managedFields": entries}});

@@ -103,3 +103,35 @@ pub(super) fn owned(outcome: &mut Projection, unknown: bool, secured: bool) {
         _ => Action::Unknown,
     };
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn credentials_of_the_environment_are_used_for_their_project_only() {
+        let project: ConnectProjectSpec = serde_json::from_value(json!({
+            "projectKey": "demo", "region": "us-east-2.aws", "credentialsSecretRef": {"name": "login", "clientIdKey": "id"},
+        }))
+        .expect("a project");
+        let all = json!({"CTP_PROJECT_KEY": "demo", "CTP_CLIENT_ID": "a", "CTP_CLIENT_SECRET": "b"});
+        for (case, change, expected) in [
+            ("all", json!({}), Some(2)),
+            ("another project", json!({"CTP_PROJECT_KEY": "other"}), None),
+            ("no project", json!({"CTP_PROJECT_KEY": null}), None),
+            ("an empty secret", json!({"CTP_CLIENT_SECRET": ""}), None),
+        ] {
+            let mut variables = all.clone();
+            for (name, value) in change.as_object().into_iter().flatten() {
+                variables[name] = value.clone();
+            }
+            let found = credentials(&project, |name| variables[name].as_str().map(ToOwned::to_owned));
+            let data = found.and_then(|secret| secret.data);
+            assert_eq!(data.as_ref().map(BTreeMap::len), expected, "{case}");
+            let id = data.as_ref().and_then(|data| data.get("id"));
+            assert_eq!(id.map(|id| id.0.as_slice()), expected.map(|_| &b"a"[..]), "{case}");
+        }
+    }
+}

@@ -90,3 +90,47 @@ fn missing() -> Value {
     json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "reason": "NotFound",
         "message": "a local plan reads no cluster", "code": 404})
 }
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::ResourceExt as _;
+    use kube::api::{Api, ListParams};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn reads_show_what_is_applied_in_place_of_what_is_there() {
+        let object = |namespace: &str, name: &str, value: &str| {
+            let metadata = json!({"namespace": namespace, "name": name});
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": value}})
+        };
+        let kind = ApiResource::erase::<ConfigMap>(&());
+        let with = |objects: &[(&str, &str, &str)], below: Option<Client>| {
+            let overlay = Overlay::new(below);
+            for (namespace, name, value) in objects {
+                overlay.put(&kind, namespace, object(namespace, name, value));
+            }
+            overlay.client()
+        };
+        let cluster = with(&[("shop", "one", "old"), ("shop", "two", "old")], None);
+        let after = with(&[("shop", "one", "new"), ("yard", "three", "new")], Some(cluster.clone()));
+        for (case, client, all, shop) in [
+            ("nothing", with(&[], None), vec![], vec![]),
+            ("the cluster", cluster, vec!["one old", "two old"], vec!["one old", "two old"]),
+            ("after applying", after, vec!["two old", "one new", "three new"], vec!["two old", "one new"]),
+        ] {
+            let shown = |it: &ConfigMap| format!("{} {}", it.name_any(), it.data.clone().unwrap_or_default()["a"]);
+            let here = Api::<ConfigMap>::namespaced(client.clone(), "shop");
+            let listed = here.list(&ListParams::default()).await;
+            let found: Vec<_> = listed.map(|list| list.iter().map(shown).collect()).unwrap_or_default();
+            assert_eq!(found, shop, "{case}");
+            let listed = Api::<ConfigMap>::all(client.clone()).list(&ListParams::default()).await;
+            let found: Vec<_> = listed.map(|list| list.iter().map(shown).collect()).unwrap_or_default();
+            assert_eq!(found, all, "{case}");
+            let one = here.get_opt("one").await.expect("an answer").as_ref().map(shown);
+            assert_eq!(one.as_deref(), shop.iter().copied().find(|it| it.starts_with("one")), "{case}");
+            assert!(here.get_opt("three").await.expect("an answer").is_none(), "{case}: of another namespace");
+        }
+    }
+}

@@ -180,7 +180,7 @@ impl Run<'_> {
     /// it in a status that cannot be written.
     fn not_written<K: ManagedKind>(&self, object: &K, error: &kube::Error) -> ReconcileOutcome {
         if let Some(status) = refusal::definite(Access::Write, error) {
-            let note = refusal::message(refusal::ANY, status);
+            let note = refusal::message(refusal::FINDINGS, status);
             self.context.report(object, EventType::Warning, Reason::KubernetesError.into(), "Reconcile", &note);
         }
         self.failed(error)

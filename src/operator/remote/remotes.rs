@@ -53,21 +53,26 @@ impl Remotes {
     }
 
     /// Returns the remote of `project`; opens one if it has none with these settings. Call it in every reconcile of the project,
-    /// and enqueue the resources that name the project if the remote is another one than before. Needs a tokio runtime, for the
-    /// tasks.
+    /// and enqueue the resources that name the project if the remote is another one than before. If only the rate has changed,
+    /// it is paused for as long as the one before. Needs a tokio runtime, for the tasks.
     ///
     /// # Errors
     /// The sentence of [`ConnectFactory::connect`]; nothing has changed then.
     pub fn claim(&self, project: &ObjectRef, settings: &Settings) -> Result<Arc<Remote>, String> {
-        if let Some(remote) = self.of(project).filter(|remote| remote.settings() == settings) {
-            return Ok(remote);
+        let before = self.of(project);
+        if let Some(remote) = before.as_ref().filter(|remote| remote.settings() == settings) {
+            return Ok(Arc::clone(remote));
         }
         // Without the lock: this reads certificates, and must not block others.
         let client = self.factory.connect(settings)?;
         let mut registry = self.registry.lock();
         registry.opened = registry.opened.wrapping_add(1);
         let number = self.jitter_seed.wrapping_add(registry.opened);
-        let remote = Arc::new(Remote::new(&self.common, number, project.clone(), client, settings.clone()));
+        let mut remote = Remote::new(&self.common, number, project.clone(), client, settings.clone());
+        if let Some(before) = before.filter(|before| before.settings().is_same_login(settings)) {
+            remote.continue_from(&before);
+        }
+        let remote = Arc::new(remote);
         let mut tasks = JoinSet::new();
         tasks.spawn(Arc::clone(&remote).run());
         if let Some((before, _)) = registry.remotes.insert(project.clone(), (Arc::clone(&remote), tasks)) {
@@ -107,8 +112,11 @@ impl Remotes {
         }
         // Without the lock, as above.
         let client = self.factory.commerce(settings, url)?;
-        let kept = (url.to_owned(), settings.clone(), Arc::clone(&client));
-        self.registry.lock().commerce.insert(project.clone(), kept);
+        let mut registry = self.registry.lock();
+        // Not for a project that was released meanwhile.
+        if registry.remotes.contains_key(project) {
+            registry.commerce.insert(project.clone(), (url.to_owned(), settings.clone(), Arc::clone(&client)));
+        }
         Ok(client)
     }
 

@@ -1,11 +1,13 @@
 use std::time::Duration;
 
+use connect_api::error::Failure;
 use futures::FutureExt;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::*;
 use crate::operator::remote::testing::{Factory, Mood, START, Service, id, metrics, object_ref, settings, until};
 use crate::operator::remote::{NotAdmitted, PollRate};
+use crate::operator::testing::failure;
 use crate::patience::in_time;
 
 struct Bench {
@@ -61,6 +63,19 @@ async fn no_project_uses_the_remote_of_another_one() {
     }
     bench.remotes.release(&project("one"));
     assert!(bench.remotes.of(&project("one")).is_none() && bench.remotes.of(&neighbour).is_some());
+}
+
+#[tokio::test]
+async fn a_changed_rate_is_no_new_login_and_ends_no_pause() {
+    let mut bench = Bench::new();
+    bench.service.world().mood = Mood::Fails(failure(Failure::CredentialsRefused));
+    let before = bench.claim(&project("one"), "wrong", 10);
+    assert_eq!(bench.next().await, project("one"));
+    bench.service.world().mood = Mood::Works;
+    let after = bench.claim(&project("one"), "wrong", 5);
+    assert!(!Arc::ptr_eq(&before, &after));
+    assert_eq!(after.login(), before.login(), "what was refused is not sent again");
+    assert!(matches!(after.enter(&object_ref(2)).await, Err(NotAdmitted::CircuitOpen(_))));
 }
 
 #[tokio::test]

@@ -26,17 +26,23 @@ pub struct Settings {
     pub requests_per_second: Rate,
 }
 
-impl PartialEq for Settings {
-    fn eq(&self, other: &Self) -> bool {
+impl Settings {
+    /// Whether all but the rate of the calls is equal.
+    pub(super) fn is_same_login(&self, other: &Self) -> bool {
         // Destructured, so that a new field cannot be forgotten.
-        let Self { api_url, auth_url, project_key, client_id, client_secret, scopes, requests_per_second } = self;
+        let Self { api_url, auth_url, project_key, client_id, client_secret, scopes, requests_per_second: _ } = self;
         *api_url == other.api_url
             && *auth_url == other.auth_url
             && *project_key == other.project_key
             && *client_id == other.client_id
             && client_secret.expose_secret() == other.client_secret.expose_secret()
             && *scopes == other.scopes
-            && *requests_per_second == other.requests_per_second
+    }
+}
+
+impl PartialEq for Settings {
+    fn eq(&self, other: &Self) -> bool {
+        self.is_same_login(other) && self.requests_per_second == other.requests_per_second
     }
 }
 

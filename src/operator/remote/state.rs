@@ -130,6 +130,12 @@ impl Remote {
         }
     }
 
+    /// Is the same login as `before`, and paused for as long: only the rate of its calls is another one.
+    pub(super) fn continue_from(&mut self, before: &Self) {
+        self.login = before.login;
+        self.state.lock().circuit_breaker = before.look(|state| state.circuit_breaker.clone());
+    }
+
     /// Closes the remote: nothing is polled any more. The resources of the project are enqueued by its reconcile, which knows
     /// why, and use another remote.
     pub(super) fn close(&self) {

@@ -9,6 +9,8 @@ use super::reason::Reason;
 
 /// A request that the caller does not know.
 pub const ANY: &str = "serve a request of the operator about this resource";
+/// Writes what a reconcile found, which is nearly always the status.
+pub const FINDINGS: &str = "patch this resource or its status";
 /// Adds or removes a finalizer.
 pub const FINALIZERS: &str = "patch the finalizers of this resource";
 /// Stores the id of the remote record.

@@ -1,4 +1,4 @@
-//! The parts of the chart that are generated: the CustomResourceDefinitions, the version, and its README.
+//! The parts of the chart that are generated: the CustomResourceDefinitions, and the version.
 
 use std::sync::Once;
 

@@ -37,7 +37,7 @@ impl Authorities {
         let Some(file) = file else { return Ok(Self::default()) };
         let refused = |why: String| BuildError(format!("CA certificates of {}: {why}", file.display()));
         let roots = CertificateDer::pem_file_iter(file).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-        let roots = roots.map_err(|error| refused(format!("{error}: give certificates in PEM")))?;
+        let roots = roots.map_err(|error| refused(error.to_string()))?;
         if roots.is_empty() {
             return Err(refused("it contains no certificate in PEM".to_owned()));
         }

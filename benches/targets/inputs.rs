@@ -9,6 +9,7 @@ use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatu
 use connect_operator::crd::shared::RemoteIdentity;
 use connect_operator::crd::{ConnectorDeployment, DeletionPolicy};
 use connect_operator::operator::cluster::references::{Referenced, Source};
+use connect_operator::operator::context::content_cache::Content;
 use connect_operator::operator::deployment::decide::{DesiredPayload, Input, Intent, TransientState};
 use connect_operator::operator::deployment::declared::Declared;
 use connect_operator::operator::deployment::desired::{self, Contents, Desired};
@@ -18,7 +19,6 @@ use connect_operator::operator::deployment::persisted::{Applied, Observation, Pe
 use connect_operator::operator::deployment::status::{
     self, Comparison, DeploymentFacts, DesiredIdentity, Newer, Texts,
 };
-use connect_operator::operator::deployment::value_from::Content;
 use connect_operator::operator::object_ref::ObjectRef;
 use connect_operator::operator::reporting::conditions::ConditionUpdate;
 use connect_operator::operator::reporting::observed_record::ObservedRecord;

@@ -4,7 +4,7 @@ use connect_api::http::{self, Credentials};
 use connect_api::mask::Masker;
 use connect_api::model::SecuredValue;
 use connect_operator::operator::cluster::references::Source;
-use connect_operator::operator::deployment::value_from::Content;
+use connect_operator::operator::context::content_cache::Content;
 use connect_operator::operator::reconcile::panics;
 use connect_operator::operator::remote::Settings;
 use connect_operator::operator::values::Values;

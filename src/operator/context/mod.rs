@@ -2,6 +2,7 @@
 //!
 //! Nothing in it must need to survive a restart. Next: the folder of each kind, whose `reconcile` receives it.
 
+pub mod content_cache;
 pub mod event_recorder;
 pub mod staged_memory;
 
@@ -14,6 +15,7 @@ use jiff::Timestamp;
 use kube::runtime::events::EventType;
 use kube::{Client, Resource};
 
+use self::content_cache::ContentCache;
 use self::event_recorder::{EventRecorder, NewEvent};
 pub use self::staged_memory::StagedMemory;
 use crate::crd::shared::RemoteIdentity;
@@ -60,6 +62,8 @@ pub struct Context {
     pub remotes: Arc<Remotes>,
     /// Which resources name which Secret, ConfigMap, project or deployment.
     pub references: References,
+    /// The Secrets and ConfigMaps that were just read.
+    pub contents: ContentCache,
     /// Which resources claim which key in which remote project.
     pub keys: KeyOwnership,
     /// Which namespaces may use which `ClusterConnectProject`.
@@ -107,6 +111,14 @@ impl Context {
     /// Enqueues a resource.
     pub fn enqueue(&self, object_ref: ObjectRef) {
         self.requeue_timers.enqueue(object_ref);
+    }
+
+    /// Enqueues a resource that a user has changed, as a watch has shown.
+    pub fn enqueue_changed(&self, object_ref: &ObjectRef) {
+        if object_ref.kind == Kind::Deployment {
+            self.contents.resource_changed(&object_ref.namespace);
+        }
+        self.enqueue(object_ref.clone());
     }
 
     /// Enqueues the resources that name this object.

@@ -12,13 +12,13 @@ use super::decide::DesiredPayload;
 use super::declared::Declared;
 use super::missing::Missing;
 use super::persisted::{OperationType, Payload, PersistedState, Sources};
-use super::value_from::Content;
 use crate::crd::{
     ApplicationUrl, ConfigMapKeyRef, ConfigurationSource, ConfigurationValues, ConnectorDeploymentSpec, PlainKeys,
     RetryStrategy, SecretKeyRef, StandardValue,
 };
 use crate::operator::cluster::references::Source;
 use crate::operator::cluster::references::{Reference, Referenced};
+use crate::operator::context::content_cache::Content;
 use crate::operator::reporting::conditions::ConditionUpdate;
 use crate::operator::reporting::reason::Reason;
 use crate::operator::values::digest::DigestKey;

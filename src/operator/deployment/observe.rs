@@ -21,11 +21,11 @@ use super::cache::LocalCache;
 use super::declared::{Declared, DeclaredKey};
 use super::desired::Contents;
 use super::persisted::{Observation, ObservedDeployment, OperationState, OperationType, PersistedState, Phase};
-use super::value_from::Content;
 use crate::operator::cluster::objects::secret;
 use crate::operator::cluster::references::Source;
 use crate::operator::cluster::references::{Reference, Referenced};
 use crate::operator::context::Context;
+use crate::operator::context::content_cache::Content;
 use crate::operator::object_ref::ObjectRef;
 use crate::operator::remote::Remote;
 use crate::operator::reporting::refusal::{self, Access};
@@ -47,7 +47,15 @@ pub async fn contents(
 ) -> Result<Contents, kube::Error> {
     let config_maps = Api::<ConfigMap>::namespaced(context.client.clone(), namespace);
     let mut contents = Contents::new();
-    for reference @ (kind, name) in named {
+    for reference in named {
+        let (kind, name) = reference;
+        let reading = match context.contents.get_or_begin(namespace, *kind, name, &context.clock).await {
+            Ok(known) => {
+                contents.insert(reference.clone(), Ok(known));
+                continue;
+            }
+            Err(reading) => reading,
+        };
         let found = match kind {
             Referenced::Secret => secret::named(&context.client, &context.settings.secrets, namespace, name)
                 .await?
@@ -58,7 +66,12 @@ pub async fn contents(
             },
             Referenced::Object(_) => Ok(None),
         };
-        contents.extend(found.transpose().map(|found| (reference.clone(), found)));
+        if let Some(found) = found.transpose() {
+            if let Ok(content) = &found {
+                context.contents.keep(reading, content, context.clock.now());
+            }
+            contents.insert(reference.clone(), found);
+        }
     }
     Ok(contents)
 }

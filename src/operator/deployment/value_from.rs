@@ -1,20 +1,9 @@
 //! From which Secrets and ConfigMaps a spec takes its values. Pure.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use secrecy::SecretSlice;
+use std::collections::BTreeSet;
 
 use crate::crd::ConnectorDeploymentSpec;
-use crate::operator::cluster::references::{Reference, Referenced, Source};
-
-/// A Secret or ConfigMap that values come from, as it was read.
-#[derive(Clone, Debug)]
-pub struct Content {
-    /// The object, in the version that was read.
-    pub source: Source,
-    /// Its data, by key.
-    pub data: BTreeMap<String, SecretSlice<u8>>,
-}
+use crate::operator::cluster::references::{Reference, Referenced};
 
 /// Returns the Secrets and ConfigMaps that a spec names for its values.
 pub fn references(spec: &ConnectorDeploymentSpec) -> BTreeSet<Reference> {

@@ -44,8 +44,9 @@ pub fn deleted(context: &Context, object_ref: &ObjectRef) {
     context.enqueue(object_ref.clone());
 }
 
-/// Handles an event of a Secret or ConfigMap: enqueues the resources that name it.
+/// Handles an event of a Secret or ConfigMap: forgets its content, and enqueues the resources that name it.
 pub fn sourced<K: Resource>(context: &Context, sources: &mut Sources, event: &watcher::Event<K>) {
+    context.contents.note(sources.kind(), event);
     sources.note(&context.references, event).into_iter().for_each(|user| context.enqueue(user));
 }
 

@@ -68,6 +68,6 @@ impl KnownObjects {
 /// Records that an object exists, and enqueues it if users have changed it. `change`: a hash of what they can change.
 fn exists(context: &Context, object_ref: &ObjectRef, change: u64) {
     if context.memory.shown.insert(object_ref, change) != Some(change) {
-        context.enqueue(object_ref.clone());
+        context.enqueue_changed(object_ref);
     }
 }

@@ -31,6 +31,7 @@ use crate::operator::cluster::keys::KeyOwnership;
 use crate::operator::cluster::permissions::NamespacePermissions;
 use crate::operator::cluster::queue::requeue_timers::RequeueTimers;
 use crate::operator::cluster::references::References;
+use crate::operator::context::content_cache::{self, ContentCache};
 use crate::operator::context::event_recorder::EventRecorder;
 use crate::operator::context::{Context, Memory, Settings};
 use crate::operator::object_ref::ObjectRef;
@@ -75,6 +76,7 @@ pub fn context(options: Options, enqueue: &UnboundedSender<ObjectRef>) -> Arc<Co
         recorder: EventRecorder::default(),
         remotes,
         references: References::default(),
+        contents: ContentCache::default(),
         keys: KeyOwnership::new(lists, enqueue.clone()),
         permissions: NamespacePermissions::new(settings.scope.has_cluster_projects()),
         memory: Memory::default(),
@@ -100,6 +102,7 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
         _ = future::join_all(watches) => {}
         () = dispatch(&context, enqueued, &mut running) => {}
         () = context.requeue_timers.enqueue_due() => {}
+        () = wipe(&context) => {}
         () = &mut events => {}
         () = shutdown => {}
     }
@@ -142,4 +145,12 @@ fn watches(context: &Arc<Context>) -> Vec<BoxFuture<'static, ()>> {
     }
     watches.extend(scopes.into_iter().flat_map(|namespace| scope(namespace).watches()));
     watches
+}
+
+/// Wipes the values that were just read once they may not be used any more. Never ends.
+async fn wipe(context: &Context) {
+    loop {
+        context.clock.sleep(content_cache::LIFETIME).await;
+        context.contents.expire(context.clock.now());
+    }
 }

@@ -84,11 +84,12 @@ fn is_forgotten<E>(event: &watcher::Result<E>) -> bool {
     matches!(event, Err(watcher::Error::InitialListFailed(kube::Error::Api(status))) if status.code == 410)
 }
 
-/// What a watch has shown.
+/// What a watch has shown, or why it is interrupted.
 enum Shown<'a, K> {
     Event(&'a watcher::Event<K>),
     /// The API server refuses the list, for this reason.
     Refused(&'a str),
+    Interrupted,
 }
 
 /// The namespace whose objects are watched.
@@ -139,6 +140,7 @@ impl Scope {
         self.follow(api, config, K::KIND.as_str(), move |context, shown| match shown {
             Shown::Event(event) => known.note(context, event),
             Shown::Refused(_) => context.keys.listed(),
+            Shown::Interrupted => {}
         })
     }
 
@@ -148,6 +150,7 @@ impl Scope {
         self.follow(api, watcher::Config::default(), "Namespace", |context, shown| match shown {
             Shown::Event(event) => event_handlers::namespace(context, event),
             Shown::Refused(why) => event_handlers::namespaces_refused(context, why),
+            Shown::Interrupted => {}
         })
     }
 
@@ -166,7 +169,7 @@ impl Scope {
         let api = self.api::<PartialObjectMeta<K>>();
         self.follow(api, config, kind.as_str(), move |context, shown| match shown {
             Shown::Event(event) => event_handlers::sourced(context, &mut sources, event),
-            Shown::Refused(_) => {}
+            Shown::Refused(_) | Shown::Interrupted => context.contents.interrupted(),
         })
     }
 
@@ -192,17 +195,20 @@ impl Scope {
                     note(&context, Shown::Event(event));
                 }
                 Err(error) => {
-                    if let watcher::Error::InitialListFailed(refused @ kube::Error::Api(status)) = error
-                        && refusal::cannot_be_seen(refused)
-                    {
-                        if context.keys.lists.refused(&list) {
-                            tracing::warn!(
-                                %list, why = status.message,
-                                "the API server refuses this list; its objects are not reconciled, and their changes \
-                                 not noticed, until it is granted"
-                            );
+                    match error {
+                        watcher::Error::InitialListFailed(refused @ kube::Error::Api(status))
+                            if refusal::cannot_be_seen(refused) =>
+                        {
+                            if context.keys.lists.refused(&list) {
+                                tracing::warn!(
+                                    %list, why = status.message,
+                                    "the API server refuses this list; its objects are not reconciled, and their changes \
+                                     not noticed, until it is granted"
+                                );
+                            }
+                            note(&context, Shown::Refused(&status.message));
                         }
-                        note(&context, Shown::Refused(&status.message));
+                        _ => note(&context, Shown::Interrupted),
                     }
                     context.metrics.watch_interrupted(kind);
                     tracing::warn!(%list, error = with_causes(error), "the watch was interrupted and is retried");

@@ -2,9 +2,9 @@
 
 use connect_operator::operator::cluster::references::Referenced;
 use connect_operator::operator::cluster::references::Source;
+use connect_operator::operator::context::content_cache::Content;
 use connect_operator::operator::deployment::declared::{Declared, DeclaredKey};
 use connect_operator::operator::deployment::desired::{Contents, from_spec};
-use connect_operator::operator::deployment::value_from::Content;
 use connect_operator::operator::values::Values;
 use connect_operator::operator::values::names::{GLOBAL, Item};
 

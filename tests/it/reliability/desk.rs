@@ -11,6 +11,7 @@ use connect_operator::metrics::Metrics;
 use connect_operator::operator::cluster::queue::backoff;
 use connect_operator::operator::cluster::references::Referenced;
 use connect_operator::operator::cluster::references::Source;
+use connect_operator::operator::context::content_cache::Content;
 use connect_operator::operator::deployment::act::{self, Done, PersistedOperation};
 use connect_operator::operator::deployment::decide::{
     AppliedResponse, DesiredPayload, Input, Outcome, Response, Step, TransientState, apply_response, decide,
@@ -21,7 +22,6 @@ use connect_operator::operator::deployment::observe::{self, RecordRead};
 use connect_operator::operator::deployment::persisted::{OperationState, OperationType, PersistedState};
 use connect_operator::operator::deployment::state;
 use connect_operator::operator::deployment::status::DesiredIdentity;
-use connect_operator::operator::deployment::value_from::Content;
 use connect_operator::operator::object_ref::ObjectRef;
 use connect_operator::operator::remote::{ConnectFactory, Connection, Outage, Remote, Remotes, Settings};
 use connect_operator::operator::values::digest::DigestKey;

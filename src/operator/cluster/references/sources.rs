@@ -32,6 +32,11 @@ impl Sources {
         Self { kind, namespace, seen: BTreeMap::new(), listed: BTreeMap::new(), hasher: RandomState::new() }
     }
 
+    /// The kind of the objects.
+    pub fn kind(&self) -> Referenced {
+        self.kind
+    }
+
     /// Processes an event; returns the resources that refer to an object that may have changed, or that does not exist.
     pub fn note<K: Resource>(&mut self, references: &References, event: &Event<K>) -> Vec<ObjectRef> {
         match event {

@@ -30,7 +30,7 @@ use crate::operator::cluster::permissions::{NamespacePermissions, Permission};
 use crate::operator::cluster::queue::requeue_timers::RequeueTimers;
 use crate::operator::cluster::references::{Referenced, References};
 use crate::operator::kinds::managed_kind::ManagedKind;
-use crate::operator::object_ref::ObjectRef;
+use crate::operator::object_ref::{Kind, ObjectRef};
 use crate::operator::remote::{self, Remote, Remotes};
 use crate::operator::reporting::conditions::ConditionUpdate;
 use crate::operator::reporting::event_reason::EventReason;

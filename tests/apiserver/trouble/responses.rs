@@ -6,8 +6,8 @@ use super::many::{AT_ONCE, redeploys, until_all_are_ready_and_the_remote_is_slow
 use super::pace::until_called_at;
 use crate::prelude::*;
 
-/// Three times as many as are redeployed at once.
-const MANY: usize = 3 * AT_ONCE;
+/// Four times as many as are redeployed at once.
+const MANY: usize = 4 * AT_ONCE;
 
 /// A process that is stopped, as at each upgrade, ends the reconciles that have begun, with the write of their response. Where the
 /// API server does not take it, the response is lost, and no redeploy is sent again.

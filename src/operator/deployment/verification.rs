@@ -178,13 +178,13 @@ fn subscription_points_to(
     destination: &Destination,
 ) -> Result<&'static str, String> {
     let there = match destination.kind.as_str() {
-        Destination::PUB_SUB => destination.topic.as_deref(),
-        Destination::SNS => destination.topic_arn.as_deref(),
+        Destination::PUB_SUB => Topic::of_pub_sub(destination),
+        Destination::SNS => destination.topic_arn.as_deref().map(Topic::read),
         other => return Err(format!("has a destination of type {}, not the topic of {target}", shortened(other))),
     };
     let Some(there) = there else { return Err("has a destination without a topic".to_owned()) };
     let topics: Vec<_> = candidates.iter().filter_map(|candidate| candidate.topic.as_deref()).collect();
-    if topics.iter().any(|topic| topic_name(topic) == topic_name(there)) {
+    if topics.iter().any(|topic| Topic::read(topic).is(&there)) {
         return Ok("");
     }
     match topics.as_slice() {
@@ -192,15 +192,48 @@ fn subscription_points_to(
         [] if destination.kind == Destination::SNS => {
             Ok(" (its topic cannot be compared, since the service shows none for the deployment)")
         }
-        [] => Err(format!("sends to {}, and {target} has no topic", shortened(there))),
-        topics => Err(format!("sends to {}, not to {target} ({})", shortened(there), topics.join(", "))),
+        [] => Err(format!("sends to {}, and {target} has no topic", shortened(&there.to_string()))),
+        topics => Err(format!("sends to {}, not to {target} ({})", shortened(&there.to_string()), topics.join(", "))),
     }
 }
 
-/// Returns the name of a topic: the end of `projects/{project}/topics/{name}` or of an ARN, or all of a bare name. Which
-/// of them a record shows is unspecified, so the name alone is compared, like the host alone of a URL.
-fn topic_name(topic: &str) -> Option<&str> {
-    topic.rsplit(['/', ':']).next()
+/// A topic in comparable form: its name, and its project or account if that is known.
+struct Topic<'a> {
+    place: Option<&'a str>,
+    name: &'a str,
+}
+
+impl<'a> Topic<'a> {
+    /// `projects/{project}/topics/{name}`, an ARN, or a bare name.
+    fn read(text: &'a str) -> Self {
+        if let Some((project, name)) = text.strip_prefix("projects/").and_then(|rest| rest.split_once("/topics/")) {
+            return Self { place: Some(project), name };
+        }
+        match text.rsplit_once(':') {
+            Some((place, name)) => Self { place: Some(place), name },
+            None => Self { place: None, name: text },
+        }
+    }
+
+    fn of_pub_sub(destination: &'a Destination) -> Option<Self> {
+        let topic = Self::read(destination.topic.as_deref()?);
+        Some(Self { place: topic.place.or(destination.project_id.as_deref()), ..topic })
+    }
+
+    /// Whether both are the same topic, as far as both have a location.
+    fn is(&self, other: &Self) -> bool {
+        self.name == other.name && self.place.zip(other.place).is_none_or(|(one, other)| one == other)
+    }
+}
+
+impl std::fmt::Display for Topic<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.place {
+            Some(arn) if arn.starts_with("arn:") => write!(formatter, "{arn}:{}", self.name),
+            Some(project) => write!(formatter, "projects/{project}/topics/{}", self.name),
+            None => formatter.write_str(self.name),
+        }
+    }
 }
 
 fn shortened(text: &str) -> String {
@@ -233,8 +266,11 @@ pub fn ready(
     if condition.reason.state() != ConditionState::Ready {
         return condition;
     }
-    // The schema requires `verify`.
-    if let Some(verified) = verified.filter(|_| when.contains(&ReadyWhen::Verified)) {
+    if when.contains(&ReadyWhen::Verified) {
+        // The schema requires `verify`.
+        let Some(verified) = verified else {
+            return ConditionUpdate::new(Reason::NotVerified, "verify names no resources");
+        };
         let reason = match verified.reason {
             Reason::Verified => condition.reason,
             Reason::NotFound | Reason::WrongDestination => Reason::NotVerified,

@@ -70,17 +70,20 @@ fn an_extension_must_call_a_host_of_the_deployment() {
 
 #[test]
 fn a_subscription_must_send_to_a_topic_of_the_deployment() {
-    let pub_sub = |topic: &str| json!({"type": "GoogleCloudPubSub", "projectId": "tenant", "topic": topic});
+    let pub_sub =
+        |project: &str, topic: &str| json!({"type": "GoogleCloudPubSub", "projectId": project, "topic": topic});
     let sns = |arn: &str| json!({"type": "SNS", "topicArn": arn, "accessKey": "k", "accessSecret": "canary"});
     for (case, destination, application, topic, expected) in [
-        ("the topic", pub_sub("orders-2"), None, Some(PUB_SUB), OK),
-        ("its whole name", pub_sub(PUB_SUB), None, Some(PUB_SUB), OK),
-        ("a bare name in the record", pub_sub("orders-2"), None, Some("orders-2"), OK),
-        ("the named application", pub_sub("orders-2"), Some("events"), Some(PUB_SUB), OK),
-        ("another application", pub_sub("orders-2"), Some("service"), Some(PUB_SUB), WRONG),
-        ("the topic before a redeploy", pub_sub("orders-1"), None, Some(PUB_SUB), WRONG),
-        ("no topic yet", pub_sub("orders-2"), None, None, WRONG),
+        ("the topic", pub_sub("tenant", "orders-2"), None, Some(PUB_SUB), OK),
+        ("its whole name", pub_sub("tenant", PUB_SUB), None, Some(PUB_SUB), OK),
+        ("a bare name in the record", pub_sub("tenant", "orders-2"), None, Some("orders-2"), OK),
+        ("the named application", pub_sub("tenant", "orders-2"), Some("events"), Some(PUB_SUB), OK),
+        ("another application", pub_sub("tenant", "orders-2"), Some("service"), Some(PUB_SUB), WRONG),
+        ("the topic before a redeploy", pub_sub("tenant", "orders-1"), None, Some(PUB_SUB), WRONG),
+        ("another project", pub_sub("other", "orders-2"), None, Some(PUB_SUB), WRONG),
+        ("no topic yet", pub_sub("tenant", "orders-2"), None, None, WRONG),
         ("the ARN", sns(ARN), None, Some(ARN), OK),
+        ("another account", sns("arn:aws:sns:eu-central-1:1:orders-2"), None, Some(ARN), WRONG),
         ("another topic", sns(&ARN.replace("-2", "-1")), None, Some(ARN), WRONG),
         ("a bare name on AWS", sns(ARN), None, Some("orders-2"), OK),
         ("what AWS shows is unspecified", sns(ARN), None, None, OK),
@@ -151,12 +154,13 @@ fn ready_requires_what_the_spec_asks_for_and_hides_no_finding() {
         ("missing", warned(), &[Verified], true, Some(&missing), Reason::NotVerified),
         ("not looked up", deployed(), &[Verified], false, Some(&unchecked), Reason::NotChecked),
         ("no scope", deployed(), &[Verified], false, Some(&forbidden), Reason::PermissionMissing),
+        ("nothing to verify", deployed(), &[Verified], false, None, Reason::NotVerified),
         ("a failure stays one", failed(), &[Verified], false, Some(&missing), Reason::DeploymentFailed),
     ] {
         let before = condition.message.clone();
         let ConditionUpdate { reason, message, .. } = ready(condition, when, findings, found);
         assert_eq!(reason, expected, "{case}");
-        assert!(message.contains(&before), "{case}: {message}");
+        assert!(when.contains(&Verified) && found.is_none() || message.contains(&before), "{case}: {message}");
         let is_ready = matches!(expected, Reason::Deployed | Reason::DeployedWithWarnings);
         assert_eq!(reason.state() == ConditionState::Ready, is_ready, "{case}");
     }

@@ -84,13 +84,12 @@ pub fn trimmed(text: &str) -> &str {
     text.trim_matches(is_invisible)
 }
 
-/// Returns whether a value begins or ends with white space or a byte order mark, which whoever wrote it did not see. Text of
+/// Returns whether a value begins or ends with characters that nobody sees, such as a line break or a byte order mark. Text of
 /// several lines, such as a key in PEM, ends with a line break as it should, and a value of blanks only may be a separator.
 pub fn has_invisible_ends(value: &str) -> bool {
     let body = value.trim_end_matches(['\r', '\n']);
     let value = if body.contains('\n') { body } else { value };
-    let unseen = |letter: char| letter.is_whitespace() || letter == '\u{feff}';
-    !value.trim().is_empty() && value.trim_matches(unseen) != value
+    !value.trim().is_empty() && trimmed(value) != value
 }
 
 #[cfg(test)]
@@ -147,6 +146,9 @@ mod tests {
             ("\u{feff}token", true),
             ("\u{feff}", true),
             ("\u{feff}one\ntwo\n", true),
+            ("token\u{200b}", true),
+            ("token\0", true),
+            ("token\u{202c}", true),
         ] {
             assert_eq!(has_invisible_ends(value), expected, "{value:?}");
         }

@@ -140,8 +140,8 @@ impl Desired {
         let names: Vec<_> = given.filter(|(_, text)| has_invisible_ends(text)).map(|it| it.0.to_string()).collect();
         (!names.is_empty()).then(|| {
             format!(
-                "White space or a byte order mark at an end of the value is sent with it: {}. If it is not meant, write the \
-                 value without it, for example with `printf %s` in place of `echo`",
+                "White space or another invisible character at an end of the value is sent with it: {}. If it is not meant, write \
+                 the value without it, for example with `printf %s` in place of `echo`",
                 names.join(", ")
             )
         })

@@ -35,7 +35,7 @@ event_reasons! {
     NotUnderstood,
     /// Keys of a Secret or ConfigMap were not sent.
     KeysNotSent,
-    /// The value of a key of a Secret or ConfigMap has white space or a byte order mark at an end, which is sent with it.
+    /// The value of a key of a Secret or ConfigMap has white space or another invisible character at an end, which is sent with it.
     InvisibleCharacters,
     /// A remote record took the place of another one.
     Replaced,

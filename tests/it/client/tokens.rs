@@ -160,10 +160,11 @@ async fn refused_credentials_are_one_attempt_for_all_who_wait() {
 
 #[tokio::test]
 async fn refused_credentials_with_invisible_characters_are_named_without_their_values() {
-    let hint = "begins or ends with white space or a byte order mark";
+    let hint = "begins or ends with white space or another invisible character";
     for (case, client_id, client_secret, expected) in [
         ("none", "client", "the-secret", vec![]),
         ("a byte order mark", "client", "\u{feff}the-secret", vec!["client secret"]),
+        ("a space without width", "client\u{200b}", "the-secret", vec!["client id"]),
         ("both", " client", "the-secret\n", vec!["client id", "client secret"]),
     ] {
         let refuses =

@@ -198,7 +198,7 @@ impl Tokens {
         ];
         all.into_iter().filter(|(_, value)| has_invisible_ends(value)).fold(message, |message, (name, _)| {
             let message = message.trim_end_matches('.');
-            format!("{message}. The {name} begins or ends with white space or a byte order mark, which is sent with it")
+            format!("{message}. The {name} begins or ends with white space or another invisible character, which is sent with it")
         })
     }
 
